@@ -1,0 +1,78 @@
+# Every target makes .venv with the pinned tools by itself: Python 3.11+, git and make are enough.
+
+PYTHON ?= python3
+VENV   ?= .venv
+SEEDS  ?= 10000
+SEED   ?=
+ARGS   ?=
+# Starting workers costs about two seconds: WORKERS=0 is quicker for a few small tests.
+WORKERS ?= 2
+
+BIN  := $(VENV)/bin
+PINS := requirements/dev.txt
+CODE := $(wildcard src tests bench examples)
+
+TOOLS   := $(VENV)/.tools-installed
+PROJECT := $(VENV)/.project-installed
+
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+
+.PHONY: help install demo test check format lint types layering fix bench simulate clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1 \2/p' $(MAKEFILE_LIST) \
+		| awk '{ name = $$1 " " $$2; $$1 = $$2 = ""; printf "  %-14s%s\n", name, $$0 }'
+
+install: $(PROJECT) ## make .venv with the pinned tools and this project in it
+
+# Made anew when the pins change, so that it never holds more than the pins say.
+$(TOOLS): $(PINS)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Interlock needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1)." >&2; \
+		echo "Name a newer one: make install PYTHON=python3.12" >&2; \
+		exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+	$(PIP) --requirement $(PINS)
+	@touch $@
+
+# The build backend is among the pins: building needs nothing that is not installed yet.
+$(PROJECT): $(TOOLS) pyproject.toml
+	$(PIP) --no-build-isolation --no-deps --editable .
+	@touch $@
+
+demo: install ## watch a run in the terminal
+	@$(BIN)/python examples/demo.py $(ARGS)
+
+check: format lint types layering test ## all that CI runs
+
+format: install
+	$(BIN)/ruff format --check $(CODE)
+
+lint: install
+	$(BIN)/ruff check $(CODE)
+
+types: install
+	$(BIN)/mypy $(CODE)
+
+layering: install ## every import against the table of rooms
+	$(BIN)/python -m tests.layering
+
+test: install ## the tests; ARGS="-k claim" chooses some
+	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+
+fix: install ## format, and mend what ruff can mend
+	$(BIN)/ruff format $(CODE)
+	$(BIN)/ruff check --fix $(CODE)
+
+bench: install ## measure; the figures of docs/benchmarks.md
+	@$(BIN)/python -m bench $(ARGS)
+
+simulate: install ## SEEDS=10000 seeded worlds; SEED=n replays one
+	@$(BIN)/python -m interlock.testing.simulate --seeds $(SEEDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+clean: ## remove .venv and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

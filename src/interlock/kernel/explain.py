@@ -1,0 +1,235 @@
+"""Why a task waits: every reason at once, found by looking at everything that is held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from interlock.kernel.meters import ALL, Meter
+from interlock.kernel.records import Attempt, Entry, Request, Wait
+from interlock.kernel.waiters import Amounts, Grant
+from interlock.model.claim import Claim
+from interlock.model.conflict import conflicts
+from interlock.model.outcome import State
+from interlock.model.why import (
+    Backoff,
+    Draining,
+    Explanation,
+    HeldClaim,
+    LackingCapacity,
+    Paused,
+    Reason,
+    ReservedClaim,
+    SpentRate,
+    StillAlive,
+    UnansweredQuestion,
+    UnfinishedChild,
+    UnfinishedDependency,
+)
+
+if TYPE_CHECKING:
+    from interlock.kernel.kernel import Kernel
+
+
+def explain(kernel: Kernel, task_id: str) -> Explanation:
+    """Everything that stands between a task and its start, or its resumption in mid-flight."""
+    if task_id in kernel.ends:
+        return Explanation(task_id, kernel.ends[task_id], kernel.now, (), None, ())
+    entry = kernel.unfinished(task_id)
+    state = entry.state
+    assert state is not None
+    if state in (State.RUNNING, State.NEEDS_YOU):
+        reasons = list(_midflight(kernel, entry))
+    else:
+        reasons = [*_own(kernel, entry), *_claims(kernel, entry), *_capacity(kernel, entry)]
+    return Explanation(
+        task_id,
+        state,
+        entry.since,
+        tuple(reasons),
+        _clears_at(kernel, reasons),
+        tuple(dict.fromkeys(filter(None, map(_help, reasons)))),
+    )
+
+
+def _own(kernel: Kernel, entry: Entry) -> Iterator[Reason]:
+    for dependency in entry.task.after:
+        before = kernel.entries.get(dependency)
+        if before is not None and before.state is not None and not before.state.is_end:
+            yield UnfinishedDependency(dependency, before.state, before.since)
+    if entry.paused:
+        yield Paused(False, entry.since)
+    if kernel.paused_since is not None:
+        yield Paused(True, kernel.paused_since)
+    if kernel.draining_since is not None:
+        yield Draining(kernel.draining_since)
+    if entry.retry_timer is not None:
+        yield Backoff(entry.attempts, entry.since, entry.retry_at)
+    if entry.attempt is not None:
+        yield StillAlive(entry.attempt.token, entry.since)
+
+
+def _claims(kernel: Kernel, entry: Entry) -> Iterator[Reason]:
+    kin = entry.parent.ancestry() if entry.parent is not None else ()
+    yield from _held(kernel, entry.task.claims, kin)
+    waiter = entry.waiter
+    if waiter is None or waiter.exempt:
+        return
+    for ahead in kernel.admission.due:
+        if ahead.turn < waiter.turn and not ahead.suspended:
+            older: Entry = ahead.owner
+            overtaken = kernel.admission.overtaken(ahead)
+            for mine in entry.task.claims:
+                for theirs in older.task.claims:
+                    if _meet(mine, theirs) is not None:
+                        yield ReservedClaim(mine, older.task.id, theirs, older.since, overtaken)
+
+
+def _held(kernel: Kernel, claims: tuple[Claim, ...], kin: tuple[Grant, ...]) -> Iterator[HeldClaim]:
+    for grant in kernel.admission.grants:
+        if grant in kin:
+            continue
+        attempt: Attempt = grant.owner
+        for mine in claims:
+            for theirs in (*attempt.entry.task.claims, *attempt.extra):
+                witness = _meet(mine, theirs)
+                # A name with a capacity is counted, not held; it is explained as capacity.
+                if witness is not None and mine.resource not in kernel.table.meters:
+                    yield HeldClaim(
+                        mine,
+                        attempt.entry.task.id,
+                        theirs,
+                        attempt.started_at,
+                        grant.zombie,
+                        witness,
+                    )
+
+
+def _meet(mine: Claim, theirs: Claim) -> str | None:
+    found = conflicts(mine, theirs)
+    return found.witness if found else None
+
+
+def _capacity(kernel: Kernel, entry: Entry) -> Iterator[Reason]:
+    kin = entry.parent.ancestry() if entry.parent is not None else ()
+    yield from _amounts(kernel, entry.amounts, kin)
+    slots = kernel.table.slots
+    if slots.used >= slots.capacity:
+        yield _lacking(kernel, slots, 1)
+
+
+def _amounts(kernel: Kernel, amounts: Amounts, kin: tuple[Grant, ...]) -> Iterator[Reason]:
+    for meter, amount in amounts:
+        if meter.window is not None:
+            if not meter.fits(amount, kin):
+                yield _spent(meter, amount)
+        elif not meter.fits(amount, kin) or (meter.reserved is not None and not kin):
+            yield _lacking(kernel, meter, meter.capacity if amount == ALL else amount)
+
+
+def _lacking(kernel: Kernel, meter: Meter, wanted: int) -> LackingCapacity:
+    holders = []
+    for grant in kernel.admission.grants:
+        slots = meter is kernel.table.slots
+        amount = int(grant.holds_slot) if slots else grant.amounts.get(meter, 0)
+        if amount:
+            holders.append((grant.owner.entry.task.id, amount, grant.owner.started_at))
+    free = 0 if meter.alone is not None else max(0, meter.capacity - meter.used)
+    ahead = meter.reserved.owner.task.id if meter.reserved is not None else ""
+    return LackingCapacity(meter.name, wanted, free, meter.capacity, tuple(holders), ahead)
+
+
+def _spent(meter: Meter, amount: int) -> SpentRate:
+    assert meter.window is not None
+    free, until = meter.capacity - meter.used, meter.closed_until
+    since = meter.spent[0].at if meter.spent else until
+    for spent in meter.spent:
+        if free >= amount:
+            break
+        free += spent.amount
+        until = max(until, spent.at + meter.window)
+    free = max(0, meter.capacity - meter.used)
+    return SpentRate(meter.name, amount, free, meter.capacity, meter.window, since, until)
+
+
+def _midflight(kernel: Kernel, entry: Entry) -> Iterator[Reason]:
+    attempt = entry.attempt
+    assert attempt is not None
+    for request in attempt.requests.values():
+        yield from _request(kernel, request)
+
+
+def _request(kernel: Kernel, request: Request) -> Iterator[Reason]:
+    if request.wait is Wait.PERSON and request.waiter is None:
+        yield UnansweredQuestion(request.question, request.since)
+    for child in request.children.values():
+        if child.state is not None:
+            yield UnfinishedChild(child.task.id, child.state, child.since)
+    waiter = request.waiter
+    if waiter is not None:
+        kin = waiter.profile.kin
+        yield from _held(kernel, request.claims, kin)
+        yield from _amounts(kernel, waiter.profile.amounts, kin)
+        slots = kernel.table.slots
+        if not waiter.profile.seated and slots.used >= slots.capacity:
+            yield _lacking(kernel, slots, 1)
+
+
+def _clears_at(kernel: Kernel, reasons: list[Reason]) -> float | None:
+    """When the last reason is expected to be gone; None where one of them cannot be foreseen."""
+    latest = kernel.now
+    for reason in reasons:
+        at = _reason_clears_at(kernel, reason)
+        if at is None:
+            return None
+        latest = max(latest, at)
+    return latest if reasons else None
+
+
+def _reason_clears_at(kernel: Kernel, reason: Reason) -> float | None:
+    match reason:
+        case Backoff(until=until) | SpentRate(until=until):
+            return until
+        case HeldClaim(holder=holder, stopping=False):
+            return _ends_at(kernel, holder)
+        case LackingCapacity(wanted=wanted, free=free, holders=holders, reserved_for=""):
+            for at, amount in sorted(_ends_of(kernel, holders)):
+                free += amount
+                if free >= wanted:
+                    return at
+    return None
+
+
+def _ends_of(
+    kernel: Kernel, holders: tuple[tuple[str, int, float], ...]
+) -> Iterator[tuple[float, int]]:
+    for holder, amount, _ in holders:
+        at = _ends_at(kernel, holder)
+        if at is not None:
+            yield at, amount
+
+
+def _ends_at(kernel: Kernel, task_id: str) -> float | None:
+    """When a running task is expected to end, if it has an estimate and keeps to it."""
+    entry = kernel.entries.get(task_id)
+    if entry is None or entry.attempt is None or entry.task.estimate is None:
+        return None
+    at = entry.attempt.started_at + entry.task.estimate
+    return at if at >= kernel.now else None
+
+
+def _help(reason: Reason) -> str:
+    match reason:
+        case HeldClaim(holder=holder, claim=claim, stopping=True):
+            return f"end what is left of {holder!r}, which was told to stop and holds {claim}"
+        case HeldClaim(holder=holder, claim=claim):
+            return f"cancel {holder!r}, or claim less than {claim}"
+        case LackingCapacity(resource=resource, capacity=capacity):
+            return f"raise the capacity of {resource!r} above {capacity}"
+        case Paused(everything=True):
+            return "resume the run"
+        case Paused():
+            return "resume the task"
+        case UnansweredQuestion():
+            return "answer the question"
+    return ""

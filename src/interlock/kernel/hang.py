@@ -1,0 +1,113 @@
+"""Whether waits can ever end.
+
+Only those who wait in mid-flight hold something while they wait, so only they can deadlock. The
+test assumes the best of everybody else (a running agent ends, a zombie goes, a person answers)
+and lets them all end, over and over, until nothing more can: whoever is left would hang for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from interlock.kernel.meters import ALL, Meter
+from interlock.kernel.places import places_conflict
+from interlock.kernel.records import Attempt, Entry, Request, Wait
+from interlock.kernel.waiters import Amounts, Grant, Needs
+
+if TYPE_CHECKING:
+    from interlock.kernel.kernel import Kernel
+
+
+def can_all_end(
+    kernel: Kernel, attempts: Sequence[Attempt], children: Mapping[str, Entry] | None = None
+) -> bool:
+    """Whether these attempts can end, with these new children of the first to wait for."""
+    return _Hope(kernel, attempts[0], children or {}).reaches(attempts)
+
+
+class _Hope:
+    def __init__(self, kernel: Kernel, parent: Attempt, children: Mapping[str, Entry]) -> None:
+        self.kernel = kernel
+        self.parent = parent
+        self.children = children
+        self.stuck: dict[Grant, Attempt] = {}
+        """Attempts that wait in mid-flight and are not known to end."""
+        for request in kernel.midflight.waiting:
+            self.stuck[request.grant] = request.attempt
+        if children:
+            self.stuck[parent.grant] = parent
+        self.ends: dict[str, bool] = {}
+        """Unstarted tasks that are known to be able to end, once the unstuck ones have."""
+
+    def reaches(self, attempts: Sequence[Attempt]) -> bool:
+        changed = True
+        while changed and any(attempt.grant in self.stuck for attempt in attempts):
+            changed = False
+            for grant, attempt in list(self.stuck.items()):
+                if self._can_end(attempt):
+                    del self.stuck[grant]
+                    changed = True
+        return not any(attempt.grant in self.stuck for attempt in attempts)
+
+    def _can_end(self, attempt: Attempt) -> bool:
+        if attempt is self.parent and not all(map(self._task_ends, self.children.values())):
+            return False
+        return all(map(self._request_ends, attempt.requests.values()))
+
+    def _request_ends(self, request: Request) -> bool:
+        if request.wait is Wait.CHILDREN:
+            return all(map(self._task_ends, request.children.values()))
+        waiter = request.waiter
+        if waiter is None:
+            return True
+        return self._could_have(waiter.needs, waiter.profile.amounts, waiter.profile.kin)
+
+    def _task_ends(self, entry: Entry) -> bool:
+        """Whether a task can start and end once everybody who is not stuck has ended."""
+        todo, seen = [entry], {entry.task.id}
+        while todo:
+            entry = todo.pop()
+            if entry.state is not None and entry.state.is_end:
+                continue
+            if entry.attempt is not None and not entry.attempt.ended:
+                if entry.attempt.grant in self.stuck:
+                    return False
+                continue
+            kin = entry.parent.ancestry() if entry.parent is not None else ()
+            if not self._could_have(entry.needs, entry.amounts, kin):
+                return False
+            for task_id in entry.task.after:
+                before = self.children.get(task_id) or self.kernel.entries.get(task_id)
+                if before is not None and task_id not in seen:
+                    seen.add(task_id)
+                    todo.append(before)
+        return True
+
+    def _could_have(self, needs: Needs, amounts: Amounts, kin: tuple[Grant, ...]) -> bool:
+        """Whether claims could be granted if only the stuck attempts held something."""
+        for grant in self.stuck:
+            if grant in kin:
+                continue
+            for held, held_for_writing in grant.places:
+                for place, writes in needs:
+                    if (writes or held_for_writing) and places_conflict(held, place):
+                        return False
+        return all(self._enough(meter, amount, kin) for meter, amount in amounts)
+
+    def _enough(self, meter: Meter, amount: int, kin: tuple[Grant, ...]) -> bool:
+        if meter.window is not None:
+            return True
+        foreign = sum(
+            grant.amounts.get(meter, 0) - _borrowed(grant, meter)
+            for grant in self.stuck
+            if grant not in kin
+        )
+        if amount == ALL:
+            return not foreign
+        alone = meter.alone is not None and meter.alone in self.stuck and meter.alone not in kin
+        return not alone and foreign + amount <= meter.capacity
+
+
+def _borrowed(grant: Grant, meter: Meter) -> int:
+    return sum(part for lender, lent, part in grant.loans if lent is meter)

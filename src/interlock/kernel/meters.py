@@ -1,0 +1,94 @@
+"""Resources of which there is an amount: slots, instances of an agent, memory, rates."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from interlock.kernel.lines import Line
+
+if TYPE_CHECKING:
+    from interlock.kernel.waiters import Grant, Profile, Waiter
+
+ALL = 0
+"""The amount that stands for *all of it, alone*."""
+
+
+class Spent:
+    """What a rate gave out when; `taker` says to whom, for settling what was really used."""
+
+    __slots__ = ("amount", "at", "taker")
+
+    def __init__(self, at: float, amount: int, taker: object) -> None:
+        self.at = at
+        self.amount = amount
+        self.taker = taker
+
+
+class Meter:
+    """A counted resource. What a rate gives out comes back after its window, not at release."""
+
+    __slots__ = (
+        "alone",
+        "capacity",
+        "closed_until",
+        "line",
+        "load",
+        "name",
+        "reserved",
+        "spent",
+        "used",
+        "watchers",
+        "window",
+        "zombies",
+    )
+
+    def __init__(self, name: str, capacity: int, window: float | None = None) -> None:
+        self.name = name
+        self.capacity = capacity
+        self.window = window
+        self.used = 0
+        self.load = 0.0
+        self.alone: Grant | None = None
+        self.zombies = 0
+        """How many zombies hold some of it."""
+        self.line = Line()
+        self.reserved: Waiter | None = None
+        """The oldest waiter, after too many went past it: nobody else takes before it does."""
+        self.watchers: list[Profile] = []
+        """Profiles whose waiters lack this."""
+        self.spent: deque[Spent] = deque()
+        """For a rate: what was given out within the window, oldest first."""
+        self.closed_until = 0.0
+
+    def fits(self, amount: int, kin: tuple[Grant, ...]) -> bool:
+        """Whether the amount is there, counting what the asker's ancestors could lend."""
+        if self.closed_until:
+            return False
+        if kin and self.window is None:
+            return self._fits_with_kin(amount, kin)
+        if self.alone is not None:
+            return False
+        if amount == ALL:
+            return self.used == 0
+        return self.used + amount <= self.capacity
+
+    def _fits_with_kin(self, amount: int, kin: tuple[Grant, ...]) -> bool:
+        lendable = sum(grant.lendable(self) for grant in kin)
+        if amount == ALL:
+            return self.used == lendable
+        free = 0 if self.alone is not None else max(0, self.capacity - self.used)
+        return amount <= free + lendable
+
+    def give_back(self, now: float) -> float | None:
+        """For a rate: return what the window has passed for; when more comes back, if it will."""
+        if self.closed_until and self.closed_until <= now:
+            self.closed_until = 0.0
+        window = self.window
+        assert window is not None
+        while self.spent and self.spent[0].at + window <= now:
+            self.used -= self.spent.popleft().amount
+        times = [self.spent[0].at + window] if self.spent else []
+        if self.closed_until:
+            times.append(self.closed_until)
+        return min(times, default=None)

@@ -1,0 +1,265 @@
+"""Waits of a running attempt: for more claims, a rate, its children, a person.
+
+Whoever waits in mid-flight keeps its claims and lends out its slot (only a rate is waited for
+with the slot in hand). It gets a slot again before anything new starts, and passes reservations.
+Because it holds and waits, it could deadlock; a wait that could never end is denied at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from interlock.errors import ChildWouldDeadlock, InvalidOption, UnknownResource, UnknownTask
+from interlock.kernel import stimuli as s
+from interlock.kernel.admission import FIRST
+from interlock.kernel.hang import can_all_end
+from interlock.kernel.instructions import Deny, Resume
+from interlock.kernel.records import Attempt, Entry, Request, Wait
+from interlock.kernel.waiters import Amounts, Needs, Waiter
+from interlock.model.claim import Claim, Mode
+from interlock.model.outcome import State
+
+if TYPE_CHECKING:
+    from interlock.kernel.kernel import Kernel
+
+
+class Midflight:
+    """The requests of running attempts."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+        self._arrivals = 0
+        self._extra: dict[Attempt, list[Needs]] = {}
+        self.waiting: dict[Request, None] = {}
+
+    # -- asking -----------------------------------------------------------------------------
+
+    def extend(self, stimulus: s.Extend) -> None:
+        """More claims, at once if they are free."""
+        attempt = self._open(stimulus)
+        if attempt is None:
+            return
+        kernel = self._kernel
+        kernel.table.check(stimulus.task_id, stimulus.claims)
+        self._refuse_impossible(attempt, stimulus.claims)
+        needs, amounts = kernel.table.resolve(stimulus.claims)
+        self._extra.setdefault(attempt, []).append(needs)
+        request = self._request(attempt, stimulus.request, Wait.CLAIMS, stimulus.claims)
+        if self._try(request, needs, amounts):
+            return
+        waiter = self._waiter(request, needs, amounts, seated=False)
+        request.waiter = waiter
+        if not can_all_end(kernel, [attempt]):
+            self._deny(request, "it would wait for others that wait for it")
+            return
+        self._lend(attempt)
+        kernel.admission.enqueue(waiter)
+
+    def take(self, stimulus: s.Take) -> None:
+        """Amounts from rates, with the slot in hand."""
+        attempt = self._open(stimulus)
+        if attempt is None:
+            return
+        kernel = self._kernel
+        for claim in stimulus.claims:
+            meter = kernel.table.meters.get(claim.resource)
+            if claim.mode is not Mode.USE or meter is None or meter.window is None:
+                raise UnknownResource(f"{claim.resource!r} is not a rate of this run")
+        kernel.table.check(stimulus.task_id, stimulus.claims)
+        _, amounts = kernel.table.resolve(stimulus.claims)
+        request = self._request(attempt, stimulus.request, Wait.RATE, stimulus.claims)
+        if not self._try(request, (), amounts):
+            seated = attempt.grant.holds_slot
+            request.waiter = self._waiter(request, (), amounts, seated=seated)
+            kernel.admission.enqueue(request.waiter)
+
+    def used(self, stimulus: s.Used) -> None:
+        """Replace what was taken of a rate by what was really used."""
+        kernel = self._kernel
+        if kernel.current(stimulus.task_id, stimulus.token, stimulus) is None:
+            return
+        meter = kernel.table.meters.get(stimulus.resource)
+        if meter is None or meter.window is None:
+            raise UnknownResource(f"{stimulus.resource!r} is not a rate of this run")
+        if stimulus.amount < 0:
+            raise InvalidOption(f"{stimulus.amount} of {stimulus.resource!r} cannot have been used")
+        for spent in meter.spent:
+            taker = spent.taker
+            if isinstance(taker, Request) and taker.is_it(stimulus.token, stimulus.request):
+                meter.used += stimulus.amount - spent.amount
+                spent.amount = stimulus.amount
+                kernel.admission.reopen(meter)
+                return
+
+    def await_children(self, stimulus: s.AwaitChildren) -> None:
+        """Wait until these children have ended."""
+        attempt = self._open(stimulus)
+        if attempt is None:
+            return
+        kernel = self._kernel
+        children = attempt.entry.children or {}
+        for task_id in stimulus.children:
+            if task_id not in children and task_id not in kernel.ends:
+                raise UnknownTask(f"task {stimulus.task_id!r} has no child called {task_id!r}")
+        request = self._request(attempt, stimulus.request, Wait.CHILDREN)
+        request.children = {each: children[each] for each in stimulus.children if each in children}
+        if not request.children:
+            self._resume(request)
+        elif not can_all_end(kernel, [attempt]):
+            self._deny(request, "its children wait for what only its own end would free")
+        else:
+            self._lend(attempt)
+
+    def ask(self, stimulus: s.Ask) -> None:
+        """Wait for a person."""
+        attempt = self._open(stimulus)
+        if attempt is None:
+            return
+        request = self._request(attempt, stimulus.request, Wait.PERSON)
+        request.question = stimulus.question
+        self._lend(attempt)
+        if attempt.entry.state is State.RUNNING:
+            self._kernel.enter(attempt.entry, State.NEEDS_YOU, stimulus.question)
+
+    def answer(self, stimulus: s.Answer) -> None:
+        """A person has answered: go on as soon as there is a slot."""
+        entry = self._kernel.unfinished(stimulus.task_id)
+        request = entry.attempt.requests.get(stimulus.request) if entry.attempt else None
+        if request is None or request.wait is not Wait.PERSON or request.waiter is not None:
+            raise UnknownTask(f"task {stimulus.task_id!r} has no open question {stimulus.request}")
+        self._return(request)
+
+    # -- answering --------------------------------------------------------------------------
+
+    def granted(self, request: Request) -> None:
+        """Admission has granted what a request waits for, and a slot where one was lacking."""
+        request.waiter = None
+        self._resume(request)
+        self._reseat(request.attempt)
+
+    def child_ended(self, attempt: Attempt, task_id: str) -> None:
+        """A child has its outcome: whoever waits for it waits for one less."""
+        children = attempt.entry.children
+        if children is not None:
+            children.pop(task_id, None)
+        for request in list(attempt.requests.values()):
+            if request.children.pop(task_id, None) is not None and not request.children:
+                self._return(request)
+
+    def abandon(self, attempt: Attempt) -> None:
+        """The attempt's outcome is decided: it waits for nothing more."""
+        for request in attempt.requests.values():
+            self.waiting.pop(request, None)
+            if request.waiter is not None:
+                self._kernel.admission.withdraw(request.waiter)
+        attempt.requests = {}
+
+    def forget(self, attempt: Attempt) -> None:
+        """The attempt is gone, with the claims it was given in mid-flight."""
+        for needs in self._extra.pop(attempt, ()):
+            self._kernel.table.forget(needs)
+
+    def refuse_hanging_children(self, parent: Attempt, batch: Mapping[str, Entry]) -> None:
+        """Raise if children could only start after the parent ended; the batch is dropped."""
+        if not can_all_end(self._kernel, [parent], batch):
+            for entry in batch.values():
+                self._kernel.table.forget(entry.needs)
+            raise ChildWouldDeadlock(
+                f"children {', '.join(map(repr, batch))} of task {parent.entry.task.id!r} could "
+                "only start after it has ended, and it would wait for them; let them come after "
+                "it, or claim less"
+            )
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _open(self, stimulus: s.Extend | s.Take | s.AwaitChildren | s.Ask) -> Attempt | None:
+        attempt = self._kernel.current(stimulus.task_id, stimulus.token, stimulus)
+        if attempt is not None and stimulus.request in attempt.requests:
+            raise InvalidOption(
+                f"task {stimulus.task_id!r} has an open request {stimulus.request} already"
+            )
+        return attempt
+
+    def _request(
+        self, attempt: Attempt, number: int, wait: Wait, claims: tuple[Claim, ...] = ()
+    ) -> Request:
+        request = Request(attempt, number, wait, self._kernel.now)
+        request.claims = claims
+        attempt.requests[number] = request
+        self.waiting[request] = None
+        return request
+
+    def _waiter(self, request: Request, needs: Needs, amounts: Amounts, seated: bool) -> Waiter:
+        self._arrivals += 1
+        admission = self._kernel.admission
+        profile = admission.profile(amounts, request.attempt.ancestry(), seated)
+        key = (FIRST, 0.0, 0.0, self._arrivals)
+        return Waiter(request, needs, profile, admission.turn, key, True)
+
+    def _try(self, request: Request, needs: Needs, amounts: Amounts) -> bool:
+        """Grant a request at once, if everything it asks for is free."""
+        waiter = self._waiter(request, needs, amounts, seated=True)
+        if waiter.profile.short(waiter) or self._kernel.table.blocker(waiter):
+            return False
+        self._kernel.admission.take(request.grant, waiter, self._kernel.now)
+        self._resume(request)
+        return True
+
+    def _return(self, request: Request) -> None:
+        """What a request waited for is there; it lacks at most its slot."""
+        if request.grant.holds_slot:
+            self._resume(request)
+        else:
+            request.waiter = self._waiter(request, (), (), seated=False)
+            self._kernel.admission.enqueue(request.waiter)
+
+    def _resume(self, request: Request) -> None:
+        attempt = request.attempt
+        del attempt.requests[request.number]
+        del self.waiting[request]
+        kernel, entry = self._kernel, attempt.entry
+        asked = any(each.wait is Wait.PERSON for each in attempt.requests.values())
+        if entry.state is State.NEEDS_YOU and not asked:
+            kernel.enter(entry, State.RUNNING, "answered")
+        added = request.claims if request.wait is Wait.CLAIMS else ()
+        attempt.extra += added
+        token = kernel.new_token() if added else 0
+        kernel.out.append(Resume(entry.task.id, attempt.token, request.number, added, token))
+
+    def _deny(self, request: Request, reason: str) -> None:
+        attempt = request.attempt
+        del attempt.requests[request.number]
+        del self.waiting[request]
+        self._kernel.out.append(Deny(attempt.entry.task.id, attempt.token, request.number, reason))
+
+    def _lend(self, attempt: Attempt) -> None:
+        if attempt.grant.holds_slot:
+            self._kernel.admission.lend_slot(attempt.grant)
+            self._reseat(attempt)
+
+    def _reseat(self, attempt: Attempt) -> None:
+        """An attempt got or lent its slot: its waits need one no longer, or again."""
+        admission = self._kernel.admission
+        seated = attempt.grant.holds_slot
+        for request in attempt.requests.values():
+            waiter = request.waiter
+            if waiter is None or not waiter.alive or waiter.profile.seated is seated:
+                continue
+            admission.withdraw(waiter)
+            request.waiter = self._waiter(request, waiter.needs, waiter.profile.amounts, seated)
+            admission.enqueue(request.waiter)
+
+    def _refuse_impossible(self, attempt: Attempt, claims: Iterable[Claim]) -> None:
+        """An extension that with what is held exceeds a capacity could never be granted."""
+        meters = self._kernel.table.meters
+        for claim in claims:
+            meter = meters.get(claim.resource) if not claim.is_path else None
+            if meter is None or meter.window is not None:
+                continue
+            held = attempt.grant.amounts.get(meter, 0)
+            if held and (claim.mode is Mode.ALONE or held + claim.amount > meter.capacity):
+                raise InvalidOption(
+                    f"task {attempt.entry.task.id!r} holds {held} of {meter.name!r} and asks for "
+                    f"{claim}; there are only {meter.capacity}"
+                )

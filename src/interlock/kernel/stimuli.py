@@ -1,0 +1,189 @@
+"""What can happen to the kernel. Each stimulus is plain data, so a journal of them replays.
+
+A stimulus that names an attempt carries its fencing token. One with an old token is refused: it
+changes nothing and comes back as a `Refused` instruction.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from interlock.model.claim import Claim
+from interlock.model.outcome import ErrorRecord, State
+from interlock.model.task import Task
+
+
+class Submit(NamedTuple):
+    """Tasks to run, all or none of them. `parent` is the running task whose children they are."""
+
+    tasks: tuple[Task, ...]
+    group: str = ""
+    fail_fast: bool = False
+    deadline: float | None = None
+    parent: str | None = None
+    token: int = 0
+
+
+class Ended(NamedTuple):
+    """An attempt came to its end as `status` (succeeded, failed or conflicted).
+
+    `gone` says that nothing of it is left running; otherwise `Gone` follows. `chance` in [0, 1)
+    is the randomness of the backoff; `retry_after` is the least wait the other side asked for.
+    """
+
+    task_id: str
+    token: int
+    status: State = State.SUCCEEDED
+    error: ErrorRecord | None = None
+    retry_after: float = 0.0
+    chance: float = 0.0
+    gone: bool = True
+
+
+class Gone(NamedTuple):
+    """Nothing of an attempt is left running: its claims and slot can be given to others."""
+
+    task_id: str
+    token: int
+
+
+class Reports(NamedTuple):
+    """What attempts reported in one turn of the loop: all of it is taken in before any start."""
+
+    reports: tuple[Ended | Gone, ...]
+
+
+class Cancel(NamedTuple):
+    """Cancel one task, with its children."""
+
+    task_id: str
+    reason: str = "cancelled"
+
+
+class CancelGroup(NamedTuple):
+    """Cancel whatever is unfinished in a group; the empty group is everything."""
+
+    group: str
+    reason: str = "cancelled"
+
+
+class Extend(NamedTuple):
+    """A running attempt asks for more claims; answered by `Resume` or `Deny` with its `request`."""
+
+    task_id: str
+    token: int
+    request: int
+    claims: tuple[Claim, ...]
+
+
+class Take(NamedTuple):
+    """A running attempt takes from rates in mid-flight; answered like `Extend`. Keeps its slot."""
+
+    task_id: str
+    token: int
+    request: int
+    claims: tuple[Claim, ...]
+
+
+class Used(NamedTuple):
+    """What a `Take` really used of one rate, which replaces the amount it took."""
+
+    task_id: str
+    token: int
+    request: int
+    resource: str
+    amount: int
+
+
+class AwaitChildren(NamedTuple):
+    """A running attempt waits until these children have ended; answered like `Extend`."""
+
+    task_id: str
+    token: int
+    request: int
+    children: tuple[str, ...]
+
+
+class Ask(NamedTuple):
+    """A running attempt asks a person; `Resume` follows the `Answer`."""
+
+    task_id: str
+    token: int
+    request: int
+    question: str
+
+
+class Answer(NamedTuple):
+    """A person answers the question that a task waits with."""
+
+    task_id: str
+    request: int
+
+
+class SetCapacity(NamedTuple):
+    """A counted resource (`slots` is one) now has this capacity. Nothing that runs is taken away."""
+
+    resource: str
+    capacity: int
+
+
+class HoldRate(NamedTuple):
+    """A rate lets nothing through before this time (Retry-After)."""
+
+    resource: str
+    until: float
+
+
+class Pause(NamedTuple):
+    """Start nothing, or not this task, until `Unpause`."""
+
+    task_id: str | None = None
+
+
+class Unpause(NamedTuple):
+    """The end of a `Pause`."""
+
+    task_id: str | None = None
+
+
+class Prioritize(NamedTuple):
+    """Give an unfinished task another priority."""
+
+    task_id: str
+    priority: int
+
+
+class Tick(NamedTuple):
+    """The time that the last `SetTimer` named has come."""
+
+
+class Drain(NamedTuple):
+    """Take no new tasks and start no further attempts; what runs may finish."""
+
+
+class Shutdown(NamedTuple):
+    """Take no new tasks, cancel all unfinished ones."""
+
+
+Stimulus = (
+    Submit
+    | Ended
+    | Gone
+    | Reports
+    | Cancel
+    | CancelGroup
+    | Extend
+    | Take
+    | Used
+    | AwaitChildren
+    | Ask
+    | Answer
+    | SetCapacity
+    | HoldRate
+    | Pause
+    | Unpause
+    | Prioritize
+    | Tick
+    | Drain
+    | Shutdown
+)

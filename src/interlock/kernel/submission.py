@@ -1,0 +1,83 @@
+"""Looking through a submission before anything of it is taken in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from interlock.errors import DependencyCycle, DuplicateId, UnknownDependency
+from interlock.kernel.records import Entry
+from interlock.kernel.table import Table
+from interlock.model.graph import find_cycle
+from interlock.model.outcome import State
+from interlock.model.task import Task
+
+_REACH = 32
+
+
+def check_submission(tasks: Sequence[Task], known: Callable[[str], bool], table: Table) -> None:
+    """Raise for what cannot be; changes nothing."""
+    batch: set[str] = set()
+    for task in tasks:
+        if task.id in batch or known(task.id):
+            raise DuplicateId(f"there is already a task with the id {task.id!r}; ids are unique")
+        batch.add(task.id)
+    inside: dict[str, list[str]] = {}
+    for task in tasks:
+        table.check(task.id, task.claims)
+        for dependency in task.after:
+            if dependency in batch:
+                inside.setdefault(task.id, []).append(dependency)
+            elif not known(dependency):
+                raise UnknownDependency(
+                    f"task {task.id!r} comes after {dependency!r}, which no task is called"
+                )
+    if inside:
+        cycle = find_cycle({task.id: inside.get(task.id, ()) for task in tasks})
+        if cycle is not None:
+            raise DependencyCycle(cycle)
+
+
+def raise_tails(batch: Mapping[str, Entry], entries: Mapping[str, Entry]) -> None:
+    """Lengthen the critical-path tails of those that the new tasks come after.
+
+    Exact inside the batch. Among earlier submissions it looks a bounded way up, so that a chain
+    that is submitted task by task does not cost the square of its length.
+    """
+    if not any(entry.task.after for entry in batch.values()):
+        return
+    followers = dict.fromkeys(batch, 0)
+    for entry in batch.values():
+        for dependency in entry.task.after:
+            if dependency in followers:
+                followers[dependency] += 1
+    # From the ends of the graph backwards: whoever has no follower left is final.
+    final = [batch[task_id] for task_id, count in followers.items() if not count]
+    while final:
+        entry = final.pop()
+        for dependency in entry.task.after:
+            if dependency in batch:
+                before = batch[dependency]
+                before.tail = max(before.tail, before.estimate + entry.tail)
+                followers[dependency] -= 1
+                if not followers[dependency]:
+                    final.append(before)
+            else:
+                _raise_earlier(entry, dependency, entries)
+
+
+def _raise_earlier(entry: Entry, dependency: str, entries: Mapping[str, Entry]) -> None:
+    level = [(entry, dependency)]
+    for _ in range(_REACH):
+        above: list[tuple[Entry, str]] = []
+        for after, task_id in level:
+            before = entries.get(task_id)
+            # Once a task is ready its place in the order is fixed.
+            if before is None or before.state is not State.BLOCKED:
+                continue
+            tail = before.estimate + after.tail
+            if tail > before.tail:
+                before.tail = tail
+                above.extend((before, each) for each in before.task.after)
+        if not above:
+            return
+        level = above

@@ -1,0 +1,234 @@
+"""The claim table: which places and meters there are, who holds them, what blocks whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from interlock.errors import ImpossibleClaim, InvalidOption, ProtectedPath, UnknownResource
+from interlock.kernel.meters import ALL, Meter
+from interlock.kernel.places import Folder, Glob, Place, Point, places_conflict
+from interlock.kernel.waiters import Amounts, Grant, Needs, Waiter
+from interlock.model.claim import Claim, Mode
+from interlock.model.limits import Rate
+from interlock.model.overlap import overlap
+from interlock.model.pattern import Alternative, Pattern, parse
+
+SLOTS = "slots"
+
+
+class Table:
+    """Places and meters by name. `resolve` turns claims into them, `blocker` tests them."""
+
+    def __init__(
+        self,
+        slots: int,
+        capacities: Mapping[str, int],
+        rates: Mapping[str, Rate],
+        protected: Iterable[str],
+        fold_case: bool,
+    ) -> None:
+        self.fold_case = fold_case
+        self.names: dict[str, Place] = {}
+        self.root = Folder("", None)
+        self.globs: dict[Alternative, Glob] = {}
+        self.patterns_in_use = 0
+        self.slots = Meter(SLOTS, _capacity(SLOTS, slots, 1))
+        self.meters: dict[str, Meter] = {SLOTS: self.slots}
+        for name, amount in capacities.items():
+            if name == SLOTS:
+                raise InvalidOption("give the number of slots as `slots`, not as a capacity")
+            self.meters[name] = Meter(name, _capacity(name, amount, 0))
+        for name, rate in rates.items():
+            for meter in _rate_meters(name, rate):
+                if meter.name in self.meters:
+                    raise InvalidOption(f"{meter.name!r} has a capacity and a rate; keep one")
+                self.meters[meter.name] = meter
+        self.protected: list[Pattern] = [parse(text, fold_case=fold_case) for text in protected]
+
+    # -- claims to places and meters ------------------------------------------------------
+
+    def check(self, task_id: str, claims: Iterable[Claim]) -> None:
+        """Raise for a claim that cannot be; changes nothing."""
+        totals: dict[str, int] = {}
+        for claim in claims:
+            if claim.is_path:
+                pattern = parse(claim.resource, fold_case=self.fold_case)
+                if claim.mode is Mode.WRITE:
+                    self._check_protected(task_id, claim, pattern)
+                continue
+            meter = self.meters.get(claim.resource)
+            if meter is None:
+                if claim.amount != 1:
+                    raise UnknownResource(
+                        f"task {task_id!r} claims {claim}, but {claim.resource!r} has no capacity; "
+                        f"declare one, such as capacity={{{claim.resource!r}: {claim.amount}}}"
+                    )
+                continue
+            if claim.mode is Mode.ALONE and meter.window is not None:
+                raise InvalidOption(
+                    f"task {task_id!r} claims {claim}, but {claim.resource!r} is a rate; "
+                    "a rate is taken in amounts"
+                )
+            totals[meter.name] = totals.get(meter.name, 0) + claim.amount
+            if totals[meter.name] > meter.capacity:
+                raise ImpossibleClaim(
+                    f"task {task_id!r} claims {totals[meter.name]} of {meter.name!r}, which has a "
+                    f"capacity of {meter.capacity}: it could never start"
+                )
+
+    def _check_protected(self, task_id: str, claim: Claim, pattern: Pattern) -> None:
+        for protected in self.protected:
+            witness = overlap(pattern, protected)
+            if witness is not None:
+                raise ProtectedPath(
+                    f"task {task_id!r} claims {claim.resource!r} for writing, which takes in "
+                    f"{witness!r}; {protected.text!r} is protected: claim less, or only read it"
+                )
+
+    def resolve(self, claims: Iterable[Claim]) -> tuple[Needs, Amounts]:
+        """The places and amounts of claims that were checked; creates what is new."""
+        needs: dict[Place, bool] = {}
+        amounts: dict[Meter, int] = {}
+        for claim in claims:
+            if claim.is_path:
+                writes = claim.mode is Mode.WRITE
+                for alternative in parse(claim.resource, fold_case=self.fold_case).alternatives:
+                    place = self._place(alternative)
+                    needs[place] = needs.get(place, False) or writes
+                continue
+            meter = self.meters.get(claim.resource)
+            if meter is None:
+                named = self.names.get(claim.resource)
+                if named is None:
+                    named = self.names[claim.resource] = Place(claim.resource)
+                needs[named] = needs.get(named, False) or claim.mode is Mode.ALONE
+            elif claim.mode is Mode.ALONE:
+                amounts[meter] = ALL
+            elif amounts.get(meter) != ALL:
+                amounts[meter] = amounts.get(meter, 0) + claim.amount
+        for place in needs:
+            place.refs += 1
+        return tuple(needs.items()), tuple(amounts.items())
+
+    def _place(self, alternative: Alternative) -> Place:
+        folder = self.root
+        for name in alternative.prefix:
+            child = folder.children.get(name)
+            if child is None:
+                child = folder.children[name] = Folder(name, folder)
+            folder = child
+        if alternative.is_subtree:
+            return folder
+        glob = self.globs.get(alternative)
+        if glob is None:
+            glob = self.globs[alternative] = Glob(alternative, folder)
+            folder.refs += 1
+        return glob
+
+    def forget(self, needs: Needs) -> None:
+        """One who claimed these places is over; places that nobody claims any more vanish."""
+        for place, _ in needs:
+            place.refs -= 1
+            if not place.refs:
+                self._drop(place)
+
+    def _drop(self, place: Place) -> None:
+        if isinstance(place, Glob):
+            del self.globs[place.alternative]
+            place.folder.refs -= 1
+            place = place.folder
+        if not isinstance(place, Folder):
+            del self.names[place.label]
+            return
+        while place.above and not place.refs and not place.children:
+            parent = place.above[-1]
+            del parent.children[place.name]
+            place = parent
+
+    # -- holds --------------------------------------------------------------------------
+
+    def mark(self, needs: Iterable[tuple[Place, bool]], by: int) -> None:
+        """Count holds in (by = 1) or out (by = -1)."""
+        for place, writes in needs:
+            if writes:
+                for point in place.marks:
+                    point.writers += by
+            else:
+                for point in place.marks:
+                    point.readers += by
+            if isinstance(place, Glob):
+                self.use_pattern(place, by)
+
+    def use_pattern(self, glob: Glob, by: int) -> None:
+        """Keep the patterns that are held or reserved where folders below find them."""
+        patterns = glob.folder.patterns
+        patterns[glob] = patterns.get(glob, 0) + by
+        if not patterns[glob]:
+            del patterns[glob]
+        self.patterns_in_use += by
+
+    def blocker(self, waiter: Waiter) -> tuple[Point, bool] | None:
+        """A point that blocks the waiter, with whether it wants to write there; None if free."""
+        kin = waiter.profile.kin
+        for place, writes in waiter.needs:
+            for point in place.looks:
+                if (point.writers or point.reserved or (writes and point.readers)) and blocks(
+                    point, writes, waiter, kin
+                ):
+                    return point, writes
+            if self.patterns_in_use and isinstance(place, Folder):
+                for folder in place.above:
+                    for glob in folder.patterns:
+                        if glob.meets(place) and blocks(glob.own, writes, waiter, kin):
+                            return glob.own, writes
+            elif isinstance(place, Glob):
+                for other in place.held_nearby():
+                    if place.meets(other) and blocks(other.own, writes, waiter, kin):
+                        return other.own, writes
+        return None
+
+
+def blocks(point: Point, writes: bool, waiter: Waiter, kin: tuple[Grant, ...]) -> bool:
+    """Whether what is held or reserved at a point stands in the waiter's way."""
+    readers, writers = point.readers, point.writers
+    if kin and (readers or writers):
+        for grant in kin:
+            for place, held_for_writing in grant.places:
+                if point in place.marks:
+                    if held_for_writing:
+                        writers -= 1
+                    else:
+                        readers -= 1
+    if writers or (writes and readers):
+        return True
+    if point.reserved and not waiter.exempt:
+        for ahead, ahead_writes in point.reserved:
+            if ahead.turn < waiter.turn and (writes or ahead_writes) and not ahead.suspended:
+                return True
+    return False
+
+
+def grant_blocks(grant: Grant, waiter: Waiter) -> bool:
+    """Whether something this grant holds conflicts with what the waiter needs."""
+    if grant in waiter.profile.kin:
+        return False
+    return any(
+        (held_for_writing or writes) and places_conflict(held, place)
+        for held, held_for_writing in grant.places
+        for place, writes in waiter.needs
+    )
+
+
+def _capacity(name: str, amount: int, least: int) -> int:
+    if isinstance(amount, bool) or not isinstance(amount, int) or amount < least:
+        raise InvalidOption(
+            f"the capacity of {name!r} is {amount!r}; it must be a whole number, {least} or more"
+        )
+    return amount
+
+
+def _rate_meters(name: str, rate: Rate) -> Iterable[Meter]:
+    if rate.requests is not None:
+        yield Meter(name, rate.requests.amount, rate.requests.window)
+    if rate.tokens is not None:
+        yield Meter(f"{name}.tokens", rate.tokens.amount, rate.tokens.window)

@@ -1,0 +1,98 @@
+"""What a task will touch: paths to read or write, and named or counted resources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from interlock.errors import InvalidOption
+
+
+class Mode(StrEnum):
+    """How a claim holds its resource."""
+
+    READ = "read"
+    """A path, shared with other readers."""
+    WRITE = "write"
+    """A path, alone."""
+    USE = "use"
+    """A named resource: an amount where it has a capacity, otherwise shared with other users."""
+    ALONE = "alone"
+    """A named resource, all of it, alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One thing a task touches. Write `read()`, `write()` or `uses()` to make one."""
+
+    resource: str
+    mode: Mode
+    amount: int = 1
+
+    @property
+    def is_path(self) -> bool:
+        """Whether the resource is a path pattern (otherwise it is a name)."""
+        return self.mode is Mode.READ or self.mode is Mode.WRITE
+
+    def __str__(self) -> str:
+        if self.is_path:
+            return f"{self.mode} {self.resource}"
+        if self.mode is Mode.ALONE:
+            return f"{self.resource}!"
+        return self.resource if self.amount == 1 else f"{self.resource}={self.amount}"
+
+
+def read(pattern: str) -> Claim:
+    """Claim the paths a pattern matches, shared with other readers."""
+    return Claim(pattern, Mode.READ)
+
+
+def write(pattern: str) -> Claim:
+    """Claim the paths a pattern matches, alone."""
+    return Claim(pattern, Mode.WRITE)
+
+
+def uses(name: str, amount: int = 1, *, exclusive: bool = False) -> Claim:
+    """Claim a named resource: an amount of its capacity, or `exclusive` for all of it.
+
+    A resource without a capacity is shared by all that use it and excluded by `exclusive`.
+    """
+    if not isinstance(name, str) or not name.strip():
+        raise InvalidOption(f"a resource needs a name, not {name!r}")
+    if isinstance(amount, bool) or not isinstance(amount, int) or amount < 1:
+        raise InvalidOption(
+            f"uses({name!r}): the amount must be a whole number above 0, not {amount!r}"
+        )
+    if exclusive and amount != 1:
+        raise InvalidOption(f"uses({name!r}): give an amount or exclusive=True, not both")
+    return Claim(name.strip(), Mode.ALONE if exclusive else Mode.USE, amount)
+
+
+def uses_text(text: str) -> Claim:
+    """A `uses` claim as plans write it: `gpu`, `memory_mb=2048`, `db:staging!`."""
+    if text.endswith("!"):
+        return uses(text[:-1], exclusive=True)
+    name, equals, amount = text.rpartition("=")
+    if not equals:
+        return uses(text)
+    if not amount.strip().isdecimal():
+        raise InvalidOption(f"{text!r}: write the amount as a whole number, such as {name}=2")
+    return uses(name, int(amount))
+
+
+def as_claims(
+    reads: str | Iterable[str] = (),
+    writes: str | Iterable[str] = (),
+    uses: str | Claim | Iterable[str | Claim] = (),
+) -> tuple[Claim, ...]:
+    """The claims that the shorthands `reads`, `writes` and `uses` stand for."""
+    listed: list[Claim] = [write(pattern) for pattern in _many(writes)]
+    listed += [read(pattern) for pattern in _many(reads)]
+    for item in (uses,) if isinstance(uses, (str, Claim)) else uses:
+        listed.append(uses_text(item) if isinstance(item, str) else item)
+    return tuple(dict.fromkeys(listed))
+
+
+def _many(value: str | Iterable[str]) -> Iterable[str]:
+    return (value,) if isinstance(value, str) else value

@@ -1,0 +1,55 @@
+"""Whether two claims could be held at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from interlock.model.claim import Claim, Mode
+from interlock.model.overlap import overlap
+from interlock.model.pattern import parse
+
+_NO_CAPACITY: Mapping[str, int] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two claims that exclude each other."""
+
+    a: Claim
+    b: Claim
+    witness: str
+    """A path that both stand for, or the name of the resource."""
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __str__(self) -> str:
+        return f"{self.a} conflicts with {self.b}: both want {self.witness}"
+
+
+def conflicts(a: Claim, b: Claim, capacity: Mapping[str, int] = _NO_CAPACITY) -> Conflict | None:
+    """Why the two claims cannot be held together; None if they can.
+
+    Paths conflict when at least one claim writes and some path exists that both match. Names
+    conflict when they are equal and one claim wants the resource alone, or when both amounts
+    together exceed its `capacity`. A path and a name never conflict.
+    """
+    witness = _shared_path(a, b) if a.is_path and b.is_path else _shared_name(a, b, capacity)
+    return None if witness is None else Conflict(a, b, witness)
+
+
+def _shared_path(a: Claim, b: Claim) -> str | None:
+    if a.mode is Mode.READ and b.mode is Mode.READ:
+        return None
+    return overlap(parse(a.resource), parse(b.resource))
+
+
+def _shared_name(a: Claim, b: Claim, capacity: Mapping[str, int]) -> str | None:
+    if a.is_path or b.is_path or a.resource != b.resource:
+        return None
+    if a.mode is Mode.ALONE or b.mode is Mode.ALONE:
+        return a.resource
+    limit = capacity.get(a.resource)
+    return a.resource if limit is not None and a.amount + b.amount > limit else None

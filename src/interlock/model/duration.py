@@ -1,0 +1,41 @@
+"""Durations as people write them: seconds, a timedelta, or text such as `"1h30m"`."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import timedelta
+
+from interlock.errors import InvalidOption
+
+Duration = float | int | timedelta | str
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+
+
+def seconds(value: Duration, what: str = "duration") -> float:
+    """The duration in seconds; `what` names the option in the error."""
+    if isinstance(value, timedelta):
+        number = value.total_seconds()
+    elif isinstance(value, str):
+        number = _parse(value, what)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        number = float(value)
+    else:
+        raise InvalidOption(
+            f"{what} is {value!r}; write seconds, a timedelta or text such as '90s' or '1h30m'"
+        )
+    if not math.isfinite(number) or number < 0:
+        raise InvalidOption(f"{what} is {value!r}; it must be zero or more, and finite")
+    return number
+
+
+def _parse(text: str, what: str) -> float:
+    compact = text.replace(" ", "").lower()
+    parts = _PART.findall(compact)
+    if not parts or "".join(number + unit for number, unit in parts) != compact:
+        raise InvalidOption(
+            f"{what} is {text!r}; write a number with a unit: ms, s, m, h or d, such as '90s' or '1h30m'"
+        )
+    return float(sum(float(number) * _UNITS[unit] for number, unit in parts))

@@ -1,0 +1,86 @@
+"""Which type of agent owns which paths."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from interlock.errors import InvalidOwnership
+from interlock.model.overlap import overlap
+from interlock.model.pattern import Pattern, parse, path_names
+
+
+@dataclass(frozen=True, slots=True)
+class SharedOwnership:
+    """A path that the rules give to two agents."""
+
+    agents: tuple[str, str]
+    patterns: tuple[str, str]
+    witness: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.witness} belongs to {self.agents[0]} ({self.patterns[0]}) "
+            f"and to {self.agents[1]} ({self.patterns[1]})"
+        )
+
+
+class Ownership:
+    """Rules that say who owns what: for each agent, the patterns of its paths.
+
+    Where rules overlap the earlier one decides, so that a path never has two owners;
+    `problems()` reports it. A path that nobody owns is refused to all, unless the rules are
+    `open`; a path outside the workspace is always refused.
+    """
+
+    __slots__ = ("_fold_case", "_rules", "open")
+
+    def __init__(
+        self,
+        rules: Mapping[str, str | Iterable[str]],
+        *,
+        open: bool = False,
+        fold_case: bool = False,
+    ) -> None:
+        self.open = open
+        self._fold_case = fold_case
+        self._rules: dict[str, tuple[Pattern, ...]] = {}
+        for agent, patterns in rules.items():
+            if not agent.strip():
+                raise InvalidOwnership(f"the owner of {patterns!r} needs a name that is not blank")
+            listed = (patterns,) if isinstance(patterns, str) else tuple(patterns)
+            self._rules[agent] = tuple(parse(each, fold_case=fold_case) for each in listed)
+
+    def owner_of(self, path: str) -> str | None:
+        """The agent that owns the path, or None."""
+        for agent, patterns in self._rules.items():
+            if any(pattern.matches(path) for pattern in patterns):
+                return agent
+        return None
+
+    def owned_by(self, agent: str) -> tuple[str, ...]:
+        """The patterns that an agent owns; none for an agent the rules do not know."""
+        return tuple(pattern.text for pattern in self._rules.get(agent, ()))
+
+    def allows(self, agent: str, path: str) -> bool:
+        """Whether the agent may write the path."""
+        owner = self.owner_of(path)
+        if owner is None:
+            return self.open and bool(path_names(path, fold_case=self._fold_case))
+        return owner == agent
+
+    def problems(self) -> list[SharedOwnership]:
+        """Every two patterns of different owners that have a path in common."""
+        found: list[SharedOwnership] = []
+        for (one, ours), (other, theirs) in itertools.combinations(self._rules.items(), 2):
+            for mine, their in itertools.product(ours, theirs):
+                witness = overlap(mine, their)
+                if witness is not None:
+                    patterns = (mine.text, their.text)
+                    found.append(SharedOwnership((one, other), patterns, witness))
+        return found
+
+    def unowned(self, paths: Iterable[str]) -> list[str]:
+        """Those of the paths that nobody owns."""
+        return [path for path in paths if self.owner_of(path) is None]

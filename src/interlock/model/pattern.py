@@ -1,0 +1,124 @@
+r"""Path patterns: which paths of the workspace a claim stands for.
+
+A *path* is one or more names with `/` between them; a *name* is not empty, holds no `/` and no
+NUL, and is neither `.` nor `..`. A pattern is written like this:
+
+    src/api/a.py    that file; or, where it is a folder, everything in it as well
+    src/  src/**    the folder and everything below: the same paths as plain `src`
+    src/*.py        `*` takes any run of characters inside one name, a leading dot included
+    **/test_?.py    `**` as a whole segment takes any number of names, none included;
+                    `?` takes one character
+    [abc] [a-z] [!a] [^a]   one character of (or not of) a class, never `/`; a `]` that comes
+                    first is an ordinary member
+    {a,b/c,}        alternatives; they nest, may hold slashes, and may be empty
+    \*              the next character as it is
+
+A pattern that ends in a plain segment stands for the subtree as well, since it cannot know
+whether that is a file or a folder: `packages/*/src` matches `packages/a/src/x.py`. One that ends
+in a segment with wildcards matches just those names: `src/*` does not match `src/a/b`.
+`a**b` is `a*b`. `.`, `**` and `./` are the whole workspace. `~` is an ordinary name.
+
+Spelling does not matter: `./src//a.py` and `src/x/../a.py` are `src/a.py`, and text is compared
+in Unicode form NFC. With `fold_case`, for file systems that ignore case, so are `SRC` and `src`.
+Paths are compared as sequences of code points in that form; symlinks are the runtime's business.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, cast
+
+from interlock.errors import InvalidPattern
+from interlock.model.pattern_form import normal_segments, normal_text
+from interlock.model.segment import DEPTH, Segment, names_match
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """One way through the braces of a pattern: literal names first, then the rest."""
+
+    prefix: tuple[str, ...]
+    """The leading literal names."""
+    rest: tuple[Segment, ...]
+    """The remaining segments; empty where everything at and below `prefix` is meant."""
+    is_subtree: bool = field(init=False, compare=False)
+    _hash: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_subtree", not self.rest)
+        object.__setattr__(self, "_hash", hash((self.prefix, self.rest)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Hashes differ from process to process, so a copy elsewhere makes its own.
+        return Alternative, (self.prefix, self.rest)
+
+    def matches(self, names: tuple[str, ...]) -> bool:
+        """Whether the path of these names is one of those meant."""
+        depth = len(self.prefix)
+        if names[:depth] != self.prefix:
+            return False
+        return self.is_subtree or names_match(self.rest, names[depth:])
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A pattern that was read. Two spellings of the same alternatives are equal."""
+
+    text: str = field(compare=False)
+    """As it was written."""
+    alternatives: tuple[Alternative, ...] = field(compare=False)
+    fold_case: bool
+    _canonical: frozenset[Alternative] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_canonical", frozenset(self.alternatives))
+
+    def __str__(self) -> str:
+        return self.text
+
+    def matches(self, path: str) -> bool:
+        """Whether the pattern stands for this path; never for one outside the workspace."""
+        names = path_names(path, fold_case=self.fold_case)
+        return bool(names) and any(each.matches(names) for each in self.alternatives)
+
+
+def parse(text: str, *, fold_case: bool = False) -> Pattern:
+    """Read a pattern.
+
+    InvalidPattern says where it is malformed, ClaimOutsideWorkspace why it cannot be claimed.
+    """
+    if not isinstance(text, str):
+        raise InvalidPattern(repr(text), 0, f"a pattern is text, not {type(text).__name__}")
+    return _parse(text, fold_case)
+
+
+@lru_cache(maxsize=1 << 16)
+def _parse(text: str, fold_case: bool) -> Pattern:
+    found = dict.fromkeys(_alternative(each) for each in normal_segments(text, fold_case=fold_case))
+    return Pattern(text, tuple(found), fold_case)
+
+
+def _alternative(segments: list[Segment]) -> Alternative:
+    prefix = tuple(itertools.takewhile(lambda each: isinstance(each, str), segments))
+    rest = tuple(segments[len(prefix) :])
+    return Alternative(cast("tuple[str, ...]", prefix), () if rest == (DEPTH,) else rest)
+
+
+def path_names(path: str, *, fold_case: bool = False) -> tuple[str, ...]:
+    """The names of a path in one spelling; none if it is not a path inside the workspace."""
+    if path.startswith("/") or "\0" in path:
+        return ()
+    names: list[str] = []
+    for name in normal_text(path, fold_case=fold_case).split("/"):
+        if name == "..":
+            if not names:
+                return ()
+            names.pop()
+        elif name not in ("", "."):
+            names.append(name)
+    return tuple(names)

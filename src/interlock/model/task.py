@@ -1,0 +1,79 @@
+"""A task: one unit of work, with what it touches and what it waits for."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from interlock.errors import BlankId, InvalidOption
+from interlock.model.claim import Claim, as_claims
+from interlock.model.duration import Duration, seconds
+from interlock.model.limits import Retry
+
+ONCE = Retry(attempts=1)
+
+_set = object.__setattr__
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Task:
+    """A unit of work. Frozen: `task.replace(...)` makes a changed copy.
+
+    `writes`, `reads` and `uses` are shorthand for `claims`, where they all end up.
+    `timeout` is per attempt; `deadline` covers the task with all its attempts, from submission.
+    `estimate` is how long one attempt is thought to take; it only influences the order of starts.
+    """
+
+    id: str
+    agent: Any
+    claims: tuple[Claim, ...]
+    after: tuple[str, ...]
+    priority: int
+    timeout: float | None
+    deadline: float | None
+    retry: Retry
+    estimate: float | None
+
+    def __init__(
+        self,
+        id: str,
+        agent: Any = None,
+        *,
+        writes: str | Iterable[str] = (),
+        reads: str | Iterable[str] = (),
+        uses: str | Claim | Iterable[str | Claim] = (),
+        claims: Iterable[Claim] = (),
+        after: str | Iterable[str] = (),
+        priority: int = 0,
+        timeout: Duration | None = None,
+        deadline: Duration | None = None,
+        retry: Retry | None = None,
+        estimate: Duration | None = None,
+    ) -> None:
+        if not isinstance(id, str) or not id.strip():
+            raise BlankId(f"a task needs an id that is not blank, not {id!r}")
+        if isinstance(priority, bool) or not isinstance(priority, int):
+            raise InvalidOption(f"task {id!r}: priority is {priority!r}; it must be a whole number")
+        claimed = tuple(claims)
+        if writes or reads or uses:
+            claimed = tuple(dict.fromkeys(claimed + as_claims(reads, writes, uses)))
+        _set(self, "id", id)
+        _set(self, "agent", agent)
+        _set(self, "claims", claimed)
+        _set(self, "after", (after,) if isinstance(after, str) else tuple(dict.fromkeys(after)))
+        _set(self, "priority", priority)
+        _set(self, "timeout", _optional(timeout, id, "timeout"))
+        _set(self, "deadline", _optional(deadline, id, "deadline"))
+        _set(self, "retry", retry or ONCE)
+        _set(self, "estimate", _optional(estimate, id, "estimate"))
+
+    def replace(self, **changes: Any) -> Task:
+        """A copy with some options changed; `claims` replaces all claims."""
+        kept = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        return Task(**(kept | changes))
+
+
+def _optional(value: Duration | None, task_id: str, what: str) -> float | None:
+    return None if value is None else seconds(value, f"task {task_id!r}: {what}")

@@ -1,0 +1,36 @@
+"""Submissions that cannot be: each must raise its own error, and change nothing."""
+
+from __future__ import annotations
+
+from interlock.model.claim import uses
+from interlock.model.task import Task
+
+BAD = (
+    "DuplicateId", "UnknownDependency", "DependencyCycle", "ClaimOutsideWorkspace",
+    "ProtectedPath", "InvalidPattern", "ImpossibleClaim", "UnknownResource",
+)  # fmt: skip
+"""Submissions that must raise this error and change nothing."""
+
+
+def bad_tasks(kind: str, known: str) -> tuple[Task, ...]:
+    """A good task followed by one that makes the whole submission impossible."""
+    good = Task("good", writes="docs/x.md")
+    match kind:
+        case "DuplicateId":
+            return good, Task(known)
+        case "UnknownDependency":
+            return good, Task("bad", after="nobody")
+        case "DependencyCycle":
+            return good, Task("bad", after="worse"), Task("worse", after="bad")
+        case "ClaimOutsideWorkspace":
+            return good, Task("bad", writes="src/../../x")
+        case "ProtectedPath":
+            return good, Task("bad", writes="secrets/key.pem")
+        case "InvalidPattern":
+            return good, Task("bad", reads="src/[a")
+        case "ImpossibleClaim":
+            return good, Task("bad", uses=uses("gpu", 1000))
+        case "UnknownResource":
+            return good, Task("bad", uses=uses("no:such", 2))
+        case _:
+            raise ValueError(kind)

@@ -1,0 +1,78 @@
+"""Stories for the simulated world: what is submitted, what each agent does, what goes wrong.
+
+A script is plain data made from a seed before anything runs, so a failing one can be cut down
+(`shrink.py`) and told again. Times are multiples of 1/8: sums of them are exact, and ties, where
+many bugs live, are frequent.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from interlock.kernel import stimuli as event
+from interlock.model.claim import Claim
+from interlock.model.limits import Rate
+from interlock.model.outcome import State
+from interlock.model.task import Task
+
+class Step(NamedTuple):
+    """One thing an agent does after working for a while."""
+
+    after: float
+    kind: str
+    claims: tuple[Claim, ...] = ()
+    children: tuple[Plan, ...] = ()
+    patience: float = 0.0
+    """How long until a question is answered, or until a waiting agent dies; 0 for never."""
+    used: int = 1
+    """What a take turns out to have used."""
+
+
+class Behaviour(NamedTuple):
+    """What an agent does with one attempt."""
+
+    steps: tuple[Step, ...] = ()
+    work: float = 0.0
+    """How long it works after the last step."""
+    status: State = State.SUCCEEDED
+    retryable: bool = True
+    retry_after: float = 0.0
+    chance: float = 0.0
+    lag: float = 0.0
+    """How long after its end it is gone."""
+    deaf: float = 0.0
+    """How long it goes on after it was told to stop."""
+    last_words: str = ""
+    """What it says when it has to stop: nothing, `failed`, or (having swallowed it) `finishes`."""
+    echo: bool = False
+    """Whether each of its reports comes twice."""
+
+
+class Plan(NamedTuple):
+    """A task with what its agent will do; the last behaviour repeats."""
+
+    task: Task
+    attempts: tuple[Behaviour, ...]
+
+
+class Operation(NamedTuple):
+    """Something that comes from outside at a time: a submission or any other stimulus."""
+
+    at: float
+    kind: str
+    plans: tuple[Plan, ...] = ()
+    stimulus: event.Stimulus | None = None
+    detail: str = ""
+
+
+class Script(NamedTuple):
+    """A whole story."""
+
+    seed: int
+    slots: int
+    capacities: dict[str, int]
+    rates: dict[str, Rate]
+    operations: tuple[Operation, ...]
+    protected: tuple[str, ...] = ()
+    lateness: float = 0.0
+    """How late the clock's ticks come."""

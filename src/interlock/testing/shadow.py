@@ -1,0 +1,329 @@
+"""The judge's own picture of the world: plain records, and brute-force questions about them.
+
+Nothing here asks the kernel anything, and nothing here is clever: every question walks over all
+tasks and all attempts. That it is slow is the point; it has to be obviously right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from interlock.model.claim import Claim, Mode
+from interlock.model.limits import Quota, Rate
+from interlock.model.outcome import State
+from interlock.model.conflict import conflicts
+from interlock.model.task import Task
+
+
+class Violation(Exception):
+    """A rule was broken; the text is one sentence that says which and by whom."""
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """What an attempt waits for in mid-flight."""
+
+    kind: str
+    number: int
+    claims: tuple[Claim, ...] = ()
+    children: tuple[str, ...] = ()
+    answered: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Attempt:
+    """An attempt that is alive: from its start until it is gone."""
+
+    item: Item
+    number: int
+    token: int
+    started_at: float
+    claims: tuple[Claim, ...]
+    stopped: bool = False
+    ended: bool = False
+    has_slot: bool = True
+    request: Request | None = None
+
+    @property
+    def over(self) -> bool:
+        """Ended or told to stop, but not gone: a zombie that still holds everything."""
+        return self.stopped or self.ended
+
+
+@dataclass(slots=True, eq=False)
+class Item:
+    """A task as the judge sees it."""
+
+    task: Task
+    submitted_at: float
+    parent: Attempt | None
+    group: Group | None
+    deadlines: tuple[float, ...]
+    status: State | None = None
+    attempt: Attempt | None = None
+    attempts: int = 0
+    due: float | None = None
+    paused: bool = False
+    ready: int | None = None
+    """The number of the `handle()` in which it last became ready; None while it is not."""
+    overtaken: int = 0
+    passed: dict[str, int] = field(default_factory=dict)
+    """Younger starts that a coarse count may hold in its favour, by kind of conflict."""
+    may_reserve: bool = False
+
+    @property
+    def id(self) -> str:
+        return self.task.id
+
+    @property
+    def running(self) -> bool:
+        return self.attempt is not None and not self.attempt.over and self.status is None
+
+    def ancestors(self) -> Iterator[Item]:
+        """The tasks above it, nearest first."""
+        above = self.parent
+        while above is not None:
+            yield above.item
+            above = above.item.parent
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """Tasks that were submitted together under a name."""
+
+    name: str
+    fail_fast: bool
+    members: list[Item] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Taken:
+    """An amount taken from a rate, which comes back when its window has passed."""
+
+    at: float
+    amount: int
+    token: int
+    request: int
+
+
+@lru_cache(maxsize=None)
+def clash(a: Claim, b: Claim) -> bool:
+    """Whether two claims on paths or names exclude each other (amounts are counted elsewhere)."""
+    if a.is_path != b.is_path:
+        return False
+    if a.is_path:
+        return bool(conflicts(a, b))
+    return a.resource == b.resource and Mode.ALONE in (a.mode, b.mode)
+
+
+@lru_cache(maxsize=None)
+def any_clash(many: tuple[Claim, ...], others: tuple[Claim, ...]) -> bool:
+    """Whether some claim here excludes some claim there."""
+    return any(clash(a, b) for a in many for b in others)
+
+
+class Shadow:
+    """Tasks, alive attempts, limits: everything the rules are about."""
+
+    def __init__(self, slots: int, capacities: Mapping[str, int], rates: Mapping[str, Rate]) -> None:
+        self.slots = slots
+        self.capacities = dict(capacities)
+        self.most = dict(capacities)
+        """The highest that each capacity has been."""
+        self.quotas = dict(_quotas(rates))
+        self.items: dict[str, Item] = {}
+        self.open: dict[str, Item] = {}
+        """The unfinished ones."""
+        self.alive: dict[int, Attempt] = {}
+        self.groups: dict[str, Group] = {}
+        self.taken: dict[str, list[Taken]] = {name: [] for name in self.quotas}
+        self.held_until: dict[str, float] = {}
+        self.paused = False
+        self.draining = False
+        self.shut_down = False
+        self.now = 0.0
+        self.ticked_at = 0.0
+        self.step = 0
+        self.last_token = 0
+        self.timer: float | None = None
+
+    # Tasks
+
+    def unmet(self, item: Item) -> list[str]:
+        """Dependencies that have not succeeded."""
+        return [d for d in item.task.after if self.items[d].status is not State.SUCCEEDED]
+
+    def below(self, item: Item) -> Iterator[Item]:
+        """Unfinished tasks that came from it: children, their children, and so on."""
+        return (other for other in self.open.values() if item in other.ancestors())
+
+    def waiting(self) -> list[Item]:
+        """Tasks that have become ready and have not been started since."""
+        return [i for i in self.open.values() if i.ready is not None and not i.running]
+
+    def state(self, item: Item) -> State:
+        """The state that the task is in."""
+        if item.status is not None:
+            return item.status
+        if item.attempt is not None and not item.attempt.over:
+            request = item.attempt.request
+            return State.NEEDS_YOU if request and request.kind == "ask" else State.RUNNING
+        if item.ready is not None:
+            return State.WAITING
+        return State.BLOCKED if item.due is None else State.RETRYING
+
+    # Claims
+
+    def exclusive(self, claims: Iterable[Claim]) -> tuple[Claim, ...]:
+        """The claims on paths and plain names, which exclude rather than add up."""
+        return tuple(
+            c
+            for c in claims
+            if c.is_path or (c.resource not in self.capacities and c.resource not in self.quotas)
+        )
+
+    def counted(self, claims: Iterable[Claim]) -> list[Claim]:
+        """The claims on amounts of a capacity."""
+        return [c for c in claims if not c.is_path and c.resource in self.capacities]
+
+    def rated(self, claims: Iterable[Claim]) -> list[Claim]:
+        """The claims on rates."""
+        return [c for c in claims if not c.is_path and c.resource in self.quotas]
+
+    def against(self, item: Item, claims: tuple[Claim, ...]) -> list[Attempt]:
+        """Alive attempts whose claims exclude these, as `item` would hold them.
+
+        Its own attempt and those of its ancestors do not count: that is the sub-grant.
+        """
+        family = {item, *item.ancestors()}
+        wanted = self.exclusive(claims)
+        return [
+            a
+            for a in self.alive.values()
+            if a.item not in family and any_clash(wanted, self.exclusive(a.claims))
+        ]
+
+    def lacking(self, item: Item, claims: tuple[Claim, ...]) -> list[Claim]:
+        """The counted claims of which not enough may be left.
+
+        What a task holds its descendants may use. How much of that is lent out at the moment
+        depends on who came first, so this takes the cautious view; `exceeding` the generous one.
+        """
+        short = []
+        family = [item.attempt, *_above(item)]
+        for claim in self.counted(claims):
+            users = self.users(claim.resource)
+            kin = [a for a, _ in users if a in family]
+            foreign = [c for a, c in users if a not in family]
+            alone = claim.mode is Mode.ALONE or any(c.mode is Mode.ALONE for _, c in users)
+            capacity = self.capacities[claim.resource]
+            if alone and foreign:
+                short.append(claim)
+            elif not alone or not kin:
+                used = sum(c.amount for _, c in users)
+                lendable = sum(self._lendable(claim.resource, a) for a in _above(item))
+                if claim.amount > max(0, capacity - used) + lendable:
+                    short.append(claim)
+        return short
+
+    def _lendable(self, resource: str, lender: Attempt) -> int:
+        own = sum(c.amount for a, c in self.users(resource) if a is lender)
+        lent = sum(c.amount for a, c in self.users(resource) if lender in _above(a.item))
+        return max(0, own - lent)
+
+    def exceeding(self, item: Item, claims: tuple[Claim, ...]) -> list[Claim]:
+        """The counted claims that are certainly more than is left."""
+        over = []
+        for claim in self.counted(claims):
+            family = [item.attempt, *_above(item)]
+            foreign = [c for a, c in self.users(claim.resource) if a not in family]
+            alone = claim.mode is Mode.ALONE or any(c.mode is Mode.ALONE for c in foreign)
+            before = self.usage(claim.resource, self.alive.values())
+            after = self.usage(claim.resource, self.alive.values(), item, claim)
+            grows = after > before and after > self.capacities[claim.resource]
+            if grows or (alone and foreign):
+                over.append(claim)
+        return over
+
+    def usage(
+        self,
+        resource: str,
+        attempts: Iterable[Attempt],
+        item: Item | None = None,
+        claim: Claim | None = None,
+    ) -> int:
+        """How much these attempts hold together, and `item` too if it had that claim.
+
+        An attempt and its descendants together use what it holds, or more where they need more.
+        """
+        own: dict[Attempt | None, int] = {}
+        for attempt in attempts:
+            held = [c for c in attempt.claims if c.resource == resource and not c.is_path]
+            own[attempt] = sum(self._size(c) for c in held)
+        if item is not None and claim is not None:
+            key = item.attempt if item.attempt in own else None
+            own[key] = own.get(key, 0) + self._size(claim)
+        below: dict[Attempt | None, int] = {}
+        total = 0
+        lines = [(_above(a.item if a else item), a) for a in own]
+        for above, attempt in sorted(lines, key=lambda line: -len(line[0])):
+            used = max(own[attempt], below.get(attempt, 0))
+            lender = next((a for a in above if a in own), None)
+            if lender is None:
+                total += used
+            else:
+                below[lender] = below.get(lender, 0) + used
+        return total
+
+    def _size(self, claim: Claim) -> int:
+        return self.capacities[claim.resource] if claim.mode is Mode.ALONE else claim.amount
+
+    def users(self, resource: str) -> list[tuple[Attempt, Claim]]:
+        """Alive attempts that hold some of a counted resource, and how."""
+        return [
+            (a, c)
+            for a in self.alive.values()
+            for c in a.claims
+            if c.resource == resource and not c.is_path
+        ]
+
+    # Slots and rates
+
+    def slots_taken(self) -> int:
+        """Alive attempts that hold a slot, zombies included."""
+        return sum(a.has_slot for a in self.alive.values())
+
+    def in_window(self, name: str, at: float) -> int:
+        """What was taken of a rate and has not come back at that time."""
+        window = self.quotas[name].window
+        return sum(t.amount for t in self.taken[name] if t.at + window > at)
+
+    def limited(self, claims: tuple[Claim, ...], at: float) -> list[Claim]:
+        """The claims on rates that do not fit into the window at that time."""
+        return [
+            c
+            for c in self.rated(claims)
+            if self.held_until.get(c.resource, 0.0) > at
+            or self.in_window(c.resource, at) + c.amount > self.quotas[c.resource].amount
+        ]
+
+
+def _above(item: Item | None) -> list[Attempt]:
+    """The attempts above a task, nearest first."""
+    above = []
+    attempt = item.parent if item else None
+    while attempt is not None:
+        above.append(attempt)
+        attempt = attempt.item.parent
+    return above
+
+
+def _quotas(rates: Mapping[str, Rate]) -> Iterator[tuple[str, Quota]]:
+    """Each quota under the name that claims use for it."""
+    for name, rate in rates.items():
+        if rate.requests is not None:
+            yield name, rate.requests
+        if rate.tokens is not None:
+            yield f"{name}.tokens", rate.tokens

@@ -1,0 +1,123 @@
+"""`python -m interlock.testing.simulate --seeds 10000`: many worlds, each judged at every step.
+
+A violation prints the seed and the shortest story that shows it, and the exit status is 1;
+`--seed N` tells the world of one seed again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from interlock.testing.shrink import shrink
+from interlock.testing.stories import make_script
+from interlock.testing.world import Result, World
+
+BATCH = 50
+EXPECTED = (
+    "started", "zombie", "zombie without a slot", "ended before gone", "stale report",
+    "report of a zombie", "retry after a failure", "retry after a timeout", "overtaken",
+    "reservation", "children at depth 1", "children at depth 2", "children at depth 3",
+    "resumed at once: extend", "resumed later: extend", "denied: extend", "denied: children",
+    "resumed later: take", "resumed later: ask", "resumed later: children", "settled succeeded",
+    "settled failed", "settled timed_out", "settled cancelled", "settled skipped",
+    "settled conflicted", "Drain", "Shutdown", "Pause", "Unpause", "SetCapacity", "HoldRate",
+    "Prioritize", "CancelGroup", "Cancel", "Used", "ImpossibleClaim", "bad input: DuplicateId",
+)  # fmt: skip
+"""A judge that never saw one of these in a thousand worlds would have slept."""
+
+
+class Batch(NamedTuple):
+    """What came of some seeds."""
+
+    worlds: int
+    handles: int
+    seen: Counter[str]
+    failed: tuple[int, ...]
+
+
+def run_seeds(seeds: Iterable[int]) -> Batch:
+    """Run the worlds of these seeds one after the other."""
+    worlds = handles = 0
+    seen: Counter[str] = Counter()
+    failed = []
+    for seed in seeds:
+        result = World(make_script(seed)).run()
+        worlds += 1
+        handles += result.handles
+        seen.update(result.seen)
+        if result.violation is not None:
+            failed.append(seed)
+    return Batch(worlds, handles, seen, tuple(failed))
+
+
+def run_all(start: int, count: int, jobs: int) -> Batch:
+    """The same over several processes, stopping early where something is found."""
+    stop = start + count
+    batches = [range(n, min(n + BATCH, stop)) for n in range(start, stop, BATCH)]
+    total = Batch(0, 0, Counter(), ())
+    if jobs <= 1:
+        for batch in map(run_seeds, batches):
+            total = _add(total, batch)
+            if total.failed:
+                break
+        return total
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        for batch in pool.imap(run_seeds, batches):
+            total = _add(total, batch)
+            if total.failed:
+                break
+    return total
+
+
+def _add(a: Batch, b: Batch) -> Batch:
+    seen = Counter(a.seen)
+    seen.update(b.seen)
+    return Batch(a.worlds + b.worlds, a.handles + b.handles, seen, a.failed + b.failed)
+
+
+def tell(result: Result) -> str:
+    """A story with its moral."""
+    script = result.script
+    limits = f"slots {script.slots}, capacities {script.capacities}, rates {script.rates}"
+    head = [f"seed {script.seed}: {len(result.trace)} steps; {limits}"]
+    end = str(result.violation) if result.violation else "no rule was broken"
+    return "\n".join([*head, *result.lines(), end])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; 1 when a rule was broken."""
+    parser = argparse.ArgumentParser(prog="interlock.testing.simulate", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=1000, help="how many worlds")
+    parser.add_argument("--start", type=int, default=0, help="the first seed")
+    parser.add_argument("--seed", type=int, help="tell the world of this one seed")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    chosen = parser.parse_args(arguments)
+    if chosen.seed is not None:
+        result = World(make_script(chosen.seed)).run()
+        print(tell(shrink(result.script) if result.violation else result))
+        return 1 if result.violation else 0
+    began = time.perf_counter()
+    total = run_all(chosen.start, chosen.seeds, chosen.jobs)
+    took = time.perf_counter() - began
+    print(f"{total.worlds} schedules in {took:.1f} s ({total.worlds / took:.0f} per second)")
+    print(f"{total.handles} times handle(), each judged; exercised:")
+    for name, times in sorted(total.seen.items()):
+        print(f"  {times:9d}  {name}")
+    for seed in total.failed[:1]:
+        print(f"\n{len(total.failed)} broken; replay with --seed {seed}")
+        print(tell(shrink(make_script(seed))))
+    asleep = [name for name in EXPECTED if not total.seen[name]]
+    if asleep and total.worlds >= 1000:
+        print(f"the judge slept: never exercised {', '.join(asleep)}")
+        return 1
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
