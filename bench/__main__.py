@@ -40,7 +40,9 @@ def main(names: list[str]) -> int:
         print(f"({name}: {perf_counter() - began:.0f} s)", flush=True)
     machine = {"python": platform.python_version(), "cores": os.cpu_count()}
     LATEST.parent.mkdir(exist_ok=True)
-    LATEST.write_text(json.dumps({"machine": machine, "figures": kept}, indent=2) + "\n")
+    LATEST.write_text(
+        json.dumps({"machine": machine, "figures": kept}, indent=2, ensure_ascii=False) + "\n"
+    )
     return 0
 
 

@@ -1,8 +1,9 @@
 """A lower bound of the makespan that no schedule whatever can beat.
 
 It is the largest of: the critical path; the work over the slots, after release and before what
-must follow; and the same for every set of jobs that exclude each other (the writers of a file
-with its longest reader, heavy cliques of the conflict graph), as if on one machine.
+must follow (a job that excludes all others fills every slot); and the same for every set of jobs
+that exclude each other (the writers of a file with its longest reader, heavy cliques of the
+conflict graph), as if on one machine.
 """
 
 from __future__ import annotations
@@ -20,8 +21,14 @@ def lower_bound(jobs: list[Job], slots: int) -> float:
     heads, tails = _heads_and_tails(jobs)
     durations = [job.duration for job in jobs]
     best = max(map(sum, zip(heads, durations, tails, strict=True)))
-    best = max(best, _work_over_slots(heads, tails, durations, slots))
-    for clique in chain(_users_of_each_file(jobs), _cliques(_exclusions(jobs), durations)):
+    excluded = _exclusions(jobs)
+    alone = len(jobs) - 1
+    work = [
+        job.duration if others.bit_count() == alone else job.duration / slots
+        for job, others in zip(jobs, excluded, strict=True)
+    ]
+    best = max(best, _work_over_slots(heads, tails, work))
+    for clique in chain(_users_of_each_file(jobs), _cliques(excluded, durations)):
         best = max(best, _one_machine(clique, heads, tails, durations))
     return best
 
@@ -41,17 +48,16 @@ def _heads_and_tails(jobs: list[Job]) -> tuple[list[float], list[float]]:
     return heads, tails
 
 
-def _work_over_slots(
-    heads: list[float], tails: list[float], durations: list[float], slots: int
-) -> float:
+def _work_over_slots(heads: list[float], tails: list[float], work: list[float]) -> float:
+    """`work` is what each job takes of the whole machine's time."""
     by_tail = sorted(range(len(heads)), key=lambda each: -tails[each])
     best = 0.0
     for head in set(heads):
-        work = 0.0
+        total = 0.0
         for each in by_tail:
             if heads[each] >= head:
-                work += durations[each]
-                best = max(best, head + work / slots + tails[each])
+                total += work[each]
+                best = max(best, head + total + tails[each])
     return best
 
 

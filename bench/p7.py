@@ -1,4 +1,8 @@
-"""P7: makespan over a lower bound, seven workload families, eight slots."""
+"""P7: makespan over a lower bound, seven workload families, eight slots.
+
+The wait of wide claims is the longest one in each workload, averaged over the seeds like the
+makespans; the very longest of all seeds, a noisier figure, is printed beside it.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +25,14 @@ class _Policy:
 
     def __init__(self) -> None:
         self.ratios: dict[str, list[float]] = {family: [] for family in FAMILIES}
-        self.worst_wait = 0.0
+        self.worst_waits: list[float] = []
+        """Of wide claims, one for each workload that has some."""
 
     def add(self, family: str, jobs: list[Job], schedule: Schedule, bound: float) -> None:
         judge(schedule, jobs, SLOTS)
         self.ratios[family].append(schedule.makespan(jobs) / bound)
-        self.worst_wait = max(self.worst_wait, schedule.worst_wait_of_wide(jobs))
+        if any(job.is_wide for job in jobs):
+            self.worst_waits.append(schedule.worst_wait_of_wide(jobs))
 
     @property
     def mean(self) -> float:
@@ -49,5 +55,7 @@ def measure() -> Iterator[Figure]:
     yield Figure("P7 mean, with estimates", guided.mean, 1.08, "× bound")
     yield Figure("P7 mean, without estimates", blind.mean, 1.10, "× bound")
     for name, policy in (("with", guided), ("without", blind)):
-        ratio = policy.worst_wait / naive.worst_wait
-        yield Figure(f"P7 worst wait of wide claims, {name} estimates", ratio, 0.5, "× first come")
+        ratio = mean(policy.worst_waits) / mean(naive.worst_waits)
+        yield Figure(f"P7 wait of wide claims, {name} estimates", ratio, 0.5, "× first come")
+        ratio = max(policy.worst_waits) / max(naive.worst_waits)
+        yield Figure(f"P7 the same, worst of all seeds, {name}", ratio, 0.5, "× first come")

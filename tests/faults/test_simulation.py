@@ -6,8 +6,8 @@ import os
 import subprocess
 import sys
 
-from interlock.testing.simulate import run_seeds, tell
 from interlock.testing.shrink import shrink
+from interlock.testing.simulate import run_seeds, tell
 from interlock.testing.stories import make_script
 from interlock.testing.world import World
 

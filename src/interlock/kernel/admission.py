@@ -1,19 +1,17 @@
 """Who may start: all claims and a slot at once, in order, at a cost that does not grow with the queue.
 
-Every waiter is in one of two places. Either it *watches* one point that blocks it, or it is
-*ready*: its places were free when last looked at, and it waits for capacity. When a point is
-released, its watchers are woken best first, until one of them is ready; that one *carries* the
-wake-up. The others stay where they are, although the point may be free now, because the carrier
-comes before them. When the carrier starts, leaves or turns out to be blocked elsewhere, it passes
-the wake-up on. So a release costs a few looks and not one look at everybody.
+Every waiter is on one shelf: of a point that blocks it, or of those whom nothing blocks. When a
+point is released, its shelf is listed; nobody is looked at yet. When there is capacity, the best
+waiter of the best listed shelf is looked at. Either it starts, or something else blocks it now
+and it moves there. So a release costs one entry in a heap, a start a few looks, and nothing looks
+at everybody.
 
-What makes that right: among waiters with the same profile (they lack the same capacity), whoever
-watches a point that does not block it has a better one in front of it that is ready and carries
-that point. Hence when nothing is ready any more, or capacity is out, nobody who could start is
-left waiting. The oracle in `testing` checks just that after every step.
+What makes that right: a waiter that could start is always on a listed shelf, and shelves are
+listed under their best waiter. Hence the best one that can start is found, and when nothing is
+listed any more, or capacity is out, nobody who could start is left waiting. The oracle in
+`testing` checks just that after every step.
 
-Bounded overtaking: see `lines`. Whoever has been overtaken too often at one of its points becomes
-*due*: its claims are reserved, which counts like a hold for everybody younger.
+Bounded overtaking: whoever has been overtaken 2 x slots times closes its lines (see `lines`).
 """
 
 from __future__ import annotations
@@ -22,14 +20,16 @@ from heapq import heappop, heappush
 
 from interlock.kernel.lines import Line
 from interlock.kernel.meters import ALL, Meter, Spent
-from interlock.kernel.places import Glob, Point
+from interlock.kernel.shelves import Point, Shelf
 from interlock.kernel.table import Table, grant_blocks
-from interlock.kernel.waiters import Amounts, Grant, Key, Profile, Shelf, Waiter, first
+from interlock.kernel.waiters import Amounts, Grant, Key, Profile, Waiter
 
 FIRST: float = float("-inf")
 """Stands before every priority in a key: waits in mid-flight."""
 URGENT: float = -1e300
-"""Stands before every priority but `FIRST`: overtaken too often while lacking only capacity."""
+"""Stands before every priority but `FIRST`: overtaken too often."""
+
+_Opened = list[tuple[Key, int, Profile]]
 
 
 class Admission:
@@ -44,21 +44,24 @@ class Admission:
         self.profiles: dict[object, Profile] = {}
         self.grants: dict[Grant, None] = {}
         self.zombies: dict[Grant, None] = {}
-        self.due: dict[Waiter, None] = {}
-        self.urgent: dict[Waiter, None] = {}
-        """Waiters for which a meter is reserved."""
-        self._open: list[tuple[Key, int, Profile]] = []
-        """A heap of the profiles that have somebody ready and are not known to lack capacity."""
-        self._seated: list[tuple[Key, int, Profile]] = []
+        self.closers: dict[Waiter, None] = {}
+        """Waiters that nobody younger may pass, unless a zombie blocks them."""
+        self.reserved: dict[Waiter, None] = {}
+        """Waiters that lack only capacity, and after which nobody may take any."""
+        self._opened: _Opened = []
+        """A heap of the profiles that have a shelf listed and are not known to lack capacity."""
+        self._seated: _Opened = []
         """The same for those who need no slot."""
         self._serial = 0
 
-    def profile(self, amounts: Amounts, kin: tuple[Grant, ...], seated: bool) -> Profile:
-        """The profile of those amounts and ancestors."""
-        key = (amounts, kin, seated)
+    def profile(
+        self, amounts: Amounts, kin: tuple[Grant, ...], *, midflight: bool, seated: bool
+    ) -> Profile:
+        """The profile of those who need these amounts."""
+        key = (amounts, kin, midflight, seated)
         found = self.profiles.get(key)
         if found is None:
-            found = self.profiles[key] = Profile(key, amounts, kin, seated)
+            found = self.profiles[key] = Profile(key)
         return found
 
     # -- waiting ------------------------------------------------------------------------
@@ -72,35 +75,42 @@ class Admission:
             self.slots.line.join(waiter)
             for meter, _ in waiter.profile.amounts:
                 meter.line.join(waiter)
-        blocked = self.table.blocker(waiter)
-        if blocked is None:
-            self._make_ready(waiter, None)
-        else:
-            _shelve(waiter, *blocked)
+        self._place(waiter)
 
     def withdraw(self, waiter: Waiter) -> None:
         """A waiter gives up; whoever it kept waiting gets its chance. `admit` follows."""
         self._leave(waiter)
-        if waiter.due:
-            self._unreserve(waiter)
-            for place, _ in waiter.needs:
-                for point in place.marks:
-                    self._wake(point)
-        self._pass_on(waiter)
 
     def rekey(self, waiter: Waiter, key: Key) -> None:
         """Give a waiter another place in the order."""
-        was_ready = waiter.profile.ready
-        in_ready = any(item is waiter and old is waiter.key for old, item in was_ready)
         waiter.key = key
-        if in_ready:
-            self._make_ready(waiter, waiter.carry)
-            return
+        shelf = waiter.shelf
+        assert shelf is not None
+        heappush(shelf.heap(waiter.writes_there), (key, waiter))
+        self._list_shelf(shelf)
+
+    def _place(self, waiter: Waiter) -> None:
+        """Put a waiter on the shelf of what blocks it, or with those whom nothing blocks."""
         blocked = self.table.blocker(waiter)
         if blocked is None:
-            self._make_ready(waiter, None)
+            shelf = waiter.profile.free
+            waiter.shelf, waiter.writes_there = shelf, True
+            heappush(shelf.writers, (waiter.key, waiter))
+            self._list_shelf(shelf)
+            return
+        self._shelve(waiter, *blocked)
+
+    def _shelve(self, waiter: Waiter, point: Point, writes: bool, parked: bool) -> None:
+        if point.shelves is None:
+            point.shelves = {}
+        shelf = point.shelves.get(waiter.profile)
+        if shelf is None:
+            shelf = point.shelves[waiter.profile] = Shelf(waiter.profile, point)
+        waiter.shelf, waiter.writes_there = shelf, writes
+        if parked and (point.lines is None or not writes):
+            shelf.parked.append((waiter, writes))
         else:
-            _shelve(waiter, *blocked)
+            heappush(shelf.heap(writes), (waiter.key, waiter))
 
     def _leave(self, waiter: Waiter) -> None:
         waiter.alive = False
@@ -108,93 +118,88 @@ class Admission:
         profile.count -= 1
         if not profile.count:
             self.profiles.pop(profile.key, None)
-        if waiter in self.urgent:
-            self._calm(waiter)
+        if waiter in self.reserved:
+            self._unreserve(waiter)
         if waiter.midflight:
             return
         for line in waiter.lines:
-            head = line.left(waiter)
-            if head is not None and line.passed:
-                self._consider(line, head)
-        self.slots.line.left(waiter)
+            line.leave(waiter)
+        self.slots.line.leave(waiter)
         for meter, _ in profile.amounts:
-            meter.line.left(waiter)
+            meter.line.leave(waiter)
+        if waiter in self.closers:
+            del self.closers[waiter]
+            self._open_lines(waiter)
 
-    def _make_ready(self, waiter: Waiter, carry: Point | None) -> None:
-        waiter.carry = carry
-        profile = waiter.profile
-        heappush(profile.ready, (waiter.key, waiter))
-        listed = profile.listed
-        if listed is None or waiter.key < listed[0]:
-            self._list(profile, waiter.key)
+    # -- listing ------------------------------------------------------------------------
 
-    def _list(self, profile: Profile, key: Key) -> None:
+    def _list_shelf(self, shelf: Shelf) -> None:
+        """Somebody on a shelf might be able to start now."""
+        best = shelf.best()
+        if best is None:
+            return
+        key = best[0].key
+        if shelf.listed is None or key < shelf.listed[0]:
+            self._serial += 1
+            shelf.listed = (key, self._serial, shelf)
+            profile = shelf.profile
+            heappush(profile.shelves, shelf.listed)
+            if profile.listed is None or key < profile.listed[0]:
+                self._list_profile(profile, key)
+
+    def _list_profile(self, profile: Profile, key: Key) -> None:
         self._serial += 1
         profile.listed = (key, self._serial, profile)
-        heappush(self._seated if profile.seated else self._open, profile.listed)
+        heappush(self._seated if profile.seated else self._opened, profile.listed)
 
-    # -- waking -------------------------------------------------------------------------
+    def _best(self, profile: Profile) -> tuple[Waiter, bool] | None:
+        """The first waiter of a profile that might be able to start, and whether it writes."""
+        shelves = profile.shelves
+        while shelves:
+            item = shelves[0]
+            shelf = item[2]
+            if item is not shelf.listed:
+                heappop(shelves)
+                continue
+            best = shelf.best()
+            if best is None:
+                heappop(shelves)
+                shelf.listed = None
+                _drop_if_empty(shelf)
+            elif best[0].key is item[0]:
+                return best
+            else:
+                heappop(shelves)
+                shelf.listed = None
+                self._list_shelf(shelf)
+        return None
 
-    def _wake(self, point: Point) -> None:
+    def _released(self, point: Point) -> None:
+        """Less is held at a point: those who watch it may have a chance."""
         if point.shelves:
-            for profile in list(point.shelves):
-                self._wake_profile(point, profile)
+            for shelf in list(point.shelves.values()):
+                if shelf.parked and shelf.profile.kin:
+                    self._unpark(shelf)
+                self._list_shelf(shelf)
 
-    def _pass_on(self, waiter: Waiter) -> None:
-        point = waiter.carry
-        if point is not None:
-            waiter.carry = None
-            if point.shelves and waiter.profile in point.shelves:
-                self._wake_profile(point, waiter.profile)
-
-    def _wake_profile(self, point: Point, profile: Profile) -> None:
-        """Wake watchers of a point, best first, until one of them is ready."""
-        shelves = point.shelves
-        assert shelves is not None
-        shelf = shelves[profile]
-        kept: list[tuple[Key, Waiter, bool]] = []
-        while True:
-            # With kin, what is held here may be the ancestors': only a full look can tell.
-            reader = first(shelf.readers) if not point.writers or profile.kin else None
-            writer = None
-            if not (point.writers or point.readers) or profile.kin:
-                writer = first(shelf.writers)
-            if reader is not None and (writer is None or reader.key < writer.key):
-                waiter, heap = reader, shelf.readers
-            elif writer is not None:
-                waiter, heap = writer, shelf.writers
-            else:
-                break
-            heappop(heap)
-            blocked = self.table.blocker(waiter)
-            if blocked is None:
-                self._make_ready(waiter, point)
-                break
-            if blocked[0] is point:
-                kept.append((waiter.key, waiter, blocked[1]))
-            else:
-                _shelve(waiter, *blocked)
-        for key, waiter, writes in kept:
-            heappush(shelf.writers if writes else shelf.readers, (key, waiter))
-        if not shelf.readers and not shelf.writers:
-            del shelves[profile]
+    def _unpark(self, shelf: Shelf) -> None:
+        parked, shelf.parked = shelf.parked, []
+        for waiter, writes in parked:
+            if waiter.alive and waiter.shelf is shelf:
+                heappush(shelf.heap(writes), (waiter.key, waiter))
 
     # -- starting -----------------------------------------------------------------------
 
     def admit(self, now: float) -> list[tuple[Waiter, Grant]]:
         """Grant whatever can be granted now, best first."""
         granted: list[tuple[Waiter, Grant]] = []
+        self._review_reserved()
         if self._seated:
             self._admit_from(self._seated, granted, now)
-        self._admit_from(self._open, granted, now)
+        self._admit_from(self._opened, granted, now)
         return granted
 
-    def _admit_from(
-        self,
-        opened: list[tuple[Key, int, Profile]],
-        granted: list[tuple[Waiter, Grant]],
-        now: float,
-    ) -> None:
+    def _admit_from(self, opened: _Opened, granted: list[tuple[Waiter, Grant]], now: float) -> None:
         slots, seated = self.slots, opened is self._seated
         while opened and (seated or slots.used < slots.capacity):
             item = opened[0]
@@ -202,14 +207,15 @@ class Admission:
             if item is not profile.listed:
                 heappop(opened)
                 continue
-            waiter = profile.best()
-            if waiter is None:
+            best = self._best(profile)
+            if best is None:
                 heappop(opened)
                 profile.listed = None
                 continue
+            waiter, writes = best
             if waiter.key is not item[0]:
                 heappop(opened)
-                self._list(profile, waiter.key)
+                self._list_profile(profile, waiter.key)
                 continue
             if self.halted and not waiter.midflight:
                 break
@@ -219,32 +225,30 @@ class Admission:
                 profile.listed = None
                 meter.watchers.append(profile)
                 continue
-            heappop(profile.ready)
+            shelf = waiter.shelf
+            assert shelf is not None
+            heappop(shelf.heap(writes))
             blocked = self.table.blocker(waiter)
-            if blocked is not None:
-                _shelve(waiter, *blocked)
-                self._pass_on(waiter)
-                if waiter in self.urgent:
-                    self._calm(waiter)
+            if blocked is None:
+                granted.append((waiter, self._grant(waiter, now)))
                 continue
-            granted.append((waiter, self._grant(waiter, now)))
+            if waiter in self.reserved:
+                self._unreserve(waiter)
+            if blocked[0] is shelf.point and blocked[1] is writes:
+                shelf.parked.append((waiter, writes))
+            else:
+                self._shelve(waiter, *blocked)
 
     def _grant(self, waiter: Waiter, now: float) -> Grant:
         if not waiter.exempt:
             self._overtake(waiter)
         self._leave(waiter)
-        if waiter.due:
-            self._unreserve(waiter)
         grant = waiter.owner.grant if waiter.midflight else Grant(waiter.owner)
         if not waiter.profile.seated:
             self.slots.used += 1
             grant.holds_slot = True
         self.take(grant, waiter, now)
-        self._pass_on(waiter)
-        if self.urgent:
-            for other in list(self.urgent):
-                if self.table.blocker(other) is not None:
-                    self._calm(other)
+        self._review_reserved()
         return grant
 
     def take(self, grant: Grant, waiter: Waiter, now: float) -> None:
@@ -266,9 +270,9 @@ class Admission:
             amount = meter.capacity
             meter.alone = grant if meter.alone is None else meter.alone
         wanted = amount
-        for lender in waiter.profile.kin:
+        for lender in waiter.profile.lenders:
             part = min(wanted, lender.lendable(meter))
-            if part > 0 and lender is not grant:
+            if part > 0:
                 lender.lent[meter] = lender.lent.get(meter, 0) + part
                 grant.loans.append((lender, meter, part))
                 wanted -= part
@@ -281,20 +285,19 @@ class Admission:
         """The holder is gone: give everything back. `admit` follows."""
         del self.grants[grant]
         grant.released = True
-        self.table.mark(grant.places, -1)
+        places, grant.places = grant.places, []
+        self.table.mark(places, -1)
         self._release_amounts(grant)
         if grant.holds_slot:
             self.lend_slot(grant)
-        for place, _ in grant.places:
+        for place, _ in places:
             for point in place.marks:
-                if point.shelves:
-                    self._wake(point)
-        grant.places = []
+                self._released(point)
         if grant.zombie:
             del self.zombies[grant]
             for meter in grant.amounts:
                 meter.zombies -= 1
-            self._review_due()
+            self._review_closers()
 
     def _release_amounts(self, grant: Grant) -> None:
         borrowed: dict[Meter, int] = {}
@@ -321,9 +324,9 @@ class Admission:
         if meter.watchers:
             watchers, meter.watchers = meter.watchers, []
             for profile in watchers:
-                waiter = profile.best()
-                if waiter is not None and profile.listed is None:
-                    self._list(profile, waiter.key)
+                best = self._best(profile)
+                if best is not None and profile.listed is None:
+                    self._list_profile(profile, best[0].key)
 
     def make_zombie(self, grant: Grant) -> None:
         """The holder was told to stop. Whoever it blocks holds nobody back meanwhile."""
@@ -334,13 +337,9 @@ class Admission:
                 meter.zombies += 1
                 if meter.reserved is not None:
                     self.reopen(meter)
-            self._review_due()
+            self._review_closers()
 
     # -- bounded overtaking ---------------------------------------------------------------
-
-    def _limit(self, line: Line) -> int:
-        """How often the first in a line may be overtaken there."""
-        return max(1, 2 * self.slots.capacity // line.most_shares)
 
     def _overtake(self, waiter: Waiter) -> None:
         """Count those whom this start goes past."""
@@ -351,92 +350,94 @@ class Admission:
                     passed[lines.writers] = None
                 if writes and lines.readers is not None:
                     passed[lines.readers] = None
+        limit = 2 * self.slots.capacity
+        passer = waiter.key[-1]
         for line in passed:
-            if line.live:
-                self._pass(line, waiter)
+            for older in line.older(waiter):
+                if older.last_passer == passer or (self.zombies and self._zombie_blocks(older)):
+                    continue
+                older.last_passer = passer
+                older.overtaken += 1
+                if older.overtaken >= limit and older not in self.closers:
+                    self.closers[older] = None
+                    self._close_lines(older)
         self._pass_meter(self.slots, waiter)
         for meter, _ in waiter.profile.amounts:
             self._pass_meter(meter, waiter)
 
-    def _pass(self, line: Line, waiter: Waiter) -> None:
-        head = line.items[0]
-        if head.turn < waiter.turn:
-            line.passed.append(waiter.turn)
-            self._consider(line, head)
+    def _close_lines(self, waiter: Waiter) -> None:
+        waiter.closes = True
+        for line in waiter.lines:
+            line.close(waiter)
+        self._urge(waiter)
 
-    def _consider(self, line: Line, head: Waiter) -> None:
-        """Reserve for the first in line when it was overtaken too often."""
-        if self.zombies:
-            for head in line.items:
-                if head.alive and not self._zombie_blocks(head):
-                    break
-            else:
-                return
-        if not head.due and line.overtaken(head) >= self._limit(line):
-            head.due = True
-            self.due[head] = None
-            for place, writes in head.needs:
-                for point in place.marks:
-                    point.reserved = [*point.reserved, (head, writes)]
-                if isinstance(place, Glob):
-                    self.table.use_pattern(place, 1)
+    def _open_lines(self, waiter: Waiter) -> None:
+        """A waiter holds nobody back any more: those it did may have a chance."""
+        if not waiter.closes:
+            return
+        waiter.closes = False
+        for line in waiter.lines:
+            line.reopen(waiter)
+        for line in waiter.lines:
+            for shelf in list((line.place.point.shelves or {}).values()):
+                self._unpark(shelf)
+                self._list_shelf(shelf)
 
-    def overtaken(self, waiter: Waiter) -> int:
-        """How often a waiter has been overtaken, over all lines in which it stands."""
-        return sum(line.overtaken(waiter) for line in waiter.lines)
-
-    def _unreserve(self, waiter: Waiter) -> None:
-        del self.due[waiter]
-        for place, _ in waiter.needs:
-            for point in place.marks:
-                point.reserved = [item for item in point.reserved if item[0] is not waiter] or ()
-            if isinstance(place, Glob):
-                self.table.use_pattern(place, -1)
-
-    def _review_due(self) -> None:
+    def _review_closers(self) -> None:
         """Zombies came or went: whoever is blocked by one holds nobody back."""
-        for waiter in list(self.due):
-            suspended = self._zombie_blocks(waiter)
-            if suspended and not waiter.suspended:
-                waiter.suspended = True
-                for place, _ in waiter.needs:
-                    for point in place.marks:
-                        self._wake(point)
-            waiter.suspended = suspended
+        for waiter in list(self.closers):
+            if self._zombie_blocks(waiter):
+                self._open_lines(waiter)
+            elif not waiter.closes:
+                self._close_lines(waiter)
 
     def _zombie_blocks(self, waiter: Waiter) -> bool:
         return any(grant_blocks(grant, waiter) for grant in self.zombies)
 
     def _pass_meter(self, meter: Meter, waiter: Waiter) -> None:
         """Capacity counts as overtaken only where it is all that the oldest waiter lacks."""
-        line = meter.line
-        head = line.items[0]
-        if head.turn >= waiter.turn or meter.zombies or self.table.blocker(head) is not None:
+        head = meter.line.items[0]
+        if head.turn >= waiter.turn or meter.zombies or self._lacks_more(head, meter):
             return
-        if meter is self.slots and head.profile.short(head) is not None:
-            return
-        line.passed.append(waiter.turn)
-        if head not in self.urgent and line.overtaken(head) >= self._limit(line):
-            self.urgent[head] = None
-            if meter is not self.slots:
+        head.overtaken_for_slot += 1
+        if head.overtaken_for_slot >= 2 * self.slots.capacity:
+            if meter is not self.slots and meter.reserved is None:
                 meter.reserved = head
-            head.key = (URGENT, 0.0, 0.0, head.key[3])
-            self._make_ready(head, head.carry)
+                self.reserved[head] = None
+            self._urge(head)
 
-    def _calm(self, waiter: Waiter) -> None:
+    def _lacks_more(self, waiter: Waiter, meter: Meter) -> bool:
+        """Whether a waiter lacks something else than some of a meter, and a slot."""
+        profile = waiter.profile
+        return self.table.blocker(waiter) is not None or any(
+            other is not meter and not other.fits(amount, profile.lenders)
+            for other, amount in profile.amounts
+        )
+
+    def _review_reserved(self) -> None:
+        """Who has come to lack something else as well holds nobody back."""
+        for waiter in list(self.reserved):
+            for meter, _ in waiter.profile.amounts:
+                if meter.reserved is waiter and self._lacks_more(waiter, meter):
+                    self._unreserve(waiter)
+                    break
+
+    def _urge(self, waiter: Waiter) -> None:
+        """Whoever nobody may pass goes first itself."""
+        if waiter.key[0] != URGENT:
+            self.rekey(waiter, (URGENT, 0.0, 0.0, waiter.key[-1]))
+
+    def _unreserve(self, waiter: Waiter) -> None:
         """A waiter that meters were reserved for has started, left, or lacks more than capacity."""
-        del self.urgent[waiter]
+        del self.reserved[waiter]
         for meter, _ in waiter.profile.amounts:
             if meter.reserved is waiter:
                 meter.reserved = None
                 self.reopen(meter)
 
 
-def _shelve(waiter: Waiter, point: Point, writes: bool) -> None:
-    """Let a waiter watch the point that blocks it."""
-    if point.shelves is None:
-        point.shelves = {}
-    shelf = point.shelves.get(waiter.profile)
-    if shelf is None:
-        shelf = point.shelves[waiter.profile] = Shelf()
-    heappush(shelf.writers if writes else shelf.readers, (waiter.key, waiter))
+def _drop_if_empty(shelf: Shelf) -> None:
+    point = shelf.point
+    if point is not None and not (shelf.readers or shelf.writers or shelf.parked):
+        assert point.shelves is not None
+        del point.shelves[shelf.profile]

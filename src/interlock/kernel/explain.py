@@ -75,10 +75,10 @@ def _claims(kernel: Kernel, entry: Entry) -> Iterator[Reason]:
     waiter = entry.waiter
     if waiter is None or waiter.exempt:
         return
-    for ahead in kernel.admission.due:
-        if ahead.turn < waiter.turn and not ahead.suspended:
+    for ahead in kernel.admission.closers:
+        if ahead.closes and ahead.turn < waiter.turn:
             older: Entry = ahead.owner
-            overtaken = kernel.admission.overtaken(ahead)
+            overtaken = ahead.overtaken
             for mine in entry.task.claims:
                 for theirs in older.task.claims:
                     if _meet(mine, theirs) is not None:
@@ -112,18 +112,19 @@ def _meet(mine: Claim, theirs: Claim) -> str | None:
 
 def _capacity(kernel: Kernel, entry: Entry) -> Iterator[Reason]:
     kin = entry.parent.ancestry() if entry.parent is not None else ()
-    yield from _amounts(kernel, entry.amounts, kin)
+    yield from _amounts(kernel, entry.amounts, kin, exempt=bool(kin))
     slots = kernel.table.slots
     if slots.used >= slots.capacity:
         yield _lacking(kernel, slots, 1)
 
 
-def _amounts(kernel: Kernel, amounts: Amounts, kin: tuple[Grant, ...]) -> Iterator[Reason]:
+def _amounts(
+    kernel: Kernel, amounts: Amounts, lenders: tuple[Grant, ...], *, exempt: bool
+) -> Iterator[Reason]:
     for meter, amount in amounts:
-        if meter.window is not None:
-            if not meter.fits(amount, kin):
-                yield _spent(meter, amount)
-        elif not meter.fits(amount, kin) or (meter.reserved is not None and not kin):
+        if meter.window is not None and not meter.fits(amount, lenders):
+            yield _spent(meter, amount)
+        elif not meter.fits(amount, lenders) or (meter.reserved is not None and not exempt):
             yield _lacking(kernel, meter, meter.capacity if amount == ALL else amount)
 
 
@@ -167,9 +168,9 @@ def _request(kernel: Kernel, request: Request) -> Iterator[Reason]:
             yield UnfinishedChild(child.task.id, child.state, child.since)
     waiter = request.waiter
     if waiter is not None:
-        kin = waiter.profile.kin
-        yield from _held(kernel, request.claims, kin)
-        yield from _amounts(kernel, waiter.profile.amounts, kin)
+        profile = waiter.profile
+        yield from _held(kernel, request.claims, profile.kin)
+        yield from _amounts(kernel, profile.amounts, profile.lenders, exempt=True)
         slots = kernel.table.slots
         if not waiter.profile.seated and slots.used >= slots.capacity:
             yield _lacking(kernel, slots, 1)

@@ -61,7 +61,8 @@ class _Hope:
         waiter = request.waiter
         if waiter is None:
             return True
-        return self._could_have(waiter.needs, waiter.profile.amounts, waiter.profile.kin)
+        profile = waiter.profile
+        return self._could_have(waiter.needs, profile.amounts, profile.kin, profile.lenders)
 
     def _task_ends(self, entry: Entry) -> bool:
         """Whether a task can start and end once everybody who is not stuck has ended."""
@@ -75,7 +76,7 @@ class _Hope:
                     return False
                 continue
             kin = entry.parent.ancestry() if entry.parent is not None else ()
-            if not self._could_have(entry.needs, entry.amounts, kin):
+            if not self._could_have(entry.needs, entry.amounts, kin, kin):
                 return False
             for task_id in entry.task.after:
                 before = self.children.get(task_id) or self.kernel.entries.get(task_id)
@@ -84,7 +85,9 @@ class _Hope:
                     todo.append(before)
         return True
 
-    def _could_have(self, needs: Needs, amounts: Amounts, kin: tuple[Grant, ...]) -> bool:
+    def _could_have(
+        self, needs: Needs, amounts: Amounts, kin: tuple[Grant, ...], lenders: tuple[Grant, ...]
+    ) -> bool:
         """Whether claims could be granted if only the stuck attempts held something."""
         for grant in self.stuck:
             if grant in kin:
@@ -93,20 +96,21 @@ class _Hope:
                 for place, writes in needs:
                     if (writes or held_for_writing) and places_conflict(held, place):
                         return False
-        return all(self._enough(meter, amount, kin) for meter, amount in amounts)
+        return all(self._enough(meter, amount, lenders) for meter, amount in amounts)
 
-    def _enough(self, meter: Meter, amount: int, kin: tuple[Grant, ...]) -> bool:
+    def _enough(self, meter: Meter, amount: int, lenders: tuple[Grant, ...]) -> bool:
         if meter.window is not None:
             return True
         foreign = sum(
             grant.amounts.get(meter, 0) - _borrowed(grant, meter)
             for grant in self.stuck
-            if grant not in kin
+            if grant not in lenders
         )
         if amount == ALL:
             return not foreign
-        alone = meter.alone is not None and meter.alone in self.stuck and meter.alone not in kin
-        return not alone and foreign + amount <= meter.capacity
+        alone = meter.alone is not None and meter.alone in self.stuck and meter.alone not in lenders
+        # Where nobody stuck holds any, only a lowered capacity is in the way, and that can be raised.
+        return not alone and (not foreign or foreign + amount <= meter.capacity)
 
 
 def _borrowed(grant: Grant, meter: Meter) -> int:

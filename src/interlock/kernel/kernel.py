@@ -33,12 +33,12 @@ from interlock.kernel.instructions import (
 )
 from interlock.kernel.meters import Meter
 from interlock.kernel.midflight import Midflight
-from interlock.kernel.order import add_load, start_key
+from interlock.kernel.order import count_claims, start_key
 from interlock.kernel.records import Attempt, Entry, Group
 from interlock.kernel.states import MAY_FOLLOW
 from interlock.kernel.submission import check_submission, raise_tails
-from interlock.kernel.table import SLOTS, Table
-from interlock.kernel.timers import Timers
+from interlock.kernel.table import Table
+from interlock.kernel.timers import Timer, Timers
 from interlock.kernel.waiters import Grant, Waiter
 from interlock.model.claim import Claim, uses
 from interlock.model.limits import Rate
@@ -99,7 +99,7 @@ class Kernel:
         self._announced: float | None = None
         self._agenda: deque[Callable[[], None]] = deque()
         self._rates = [meter for meter in self.table.meters.values() if meter.window is not None]
-        self._rate_timers: dict[Meter, float] = {}
+        self._rate_timers: dict[Meter, Timer] = {}
         self._handlers: dict[type, Callable[[Any], None]] = {
             s.Submit: self._submit,
             s.Ended: self._ended,
@@ -179,13 +179,13 @@ class Kernel:
 
     def reservations(self) -> Iterator[Reservation]:
         """Waiting tasks that were overtaken so often that nobody younger may pass them now."""
-        for waiter in self.admission.due:
-            if not waiter.suspended:
+        for waiter in self.admission.closers:
+            if waiter.closes:
                 yield Reservation(waiter.owner.task.id, waiter.owner.task.claims)
-        for waiter in self.admission.urgent:
+        for waiter in self.admission.reserved:
             amounts = waiter.profile.amounts
             held = tuple(uses(m.name, max(1, n)) for m, n in amounts if m.reserved is waiter)
-            yield Reservation(waiter.owner.task.id, (*held, uses(SLOTS)))
+            yield Reservation(waiter.owner.task.id, held)
 
     # -- submission -------------------------------------------------------------------------
 
@@ -229,7 +229,7 @@ class Kernel:
                     if before.dependents is None:
                         before.dependents = []
                     before.dependents.append(entry)
-            add_load(entry, 1)
+            count_claims(entry, 1)
         raise_tails(batch, self.entries)
         group = self._group(stimulus) if stimulus.group else None
         for entry in batch.values():
@@ -286,10 +286,9 @@ class Kernel:
         entry.waiter = Waiter(
             entry,
             entry.needs,
-            self.admission.profile(entry.amounts, kin, False),
+            self.admission.profile(entry.amounts, kin, midflight=False, seated=False),
             self.admission.turn,
             start_key(entry, len(self.entries), self._arrivals),
-            False,
         )
         self.admission.enqueue(entry.waiter)
 
@@ -439,7 +438,7 @@ class Kernel:
         self.out.append(
             Settle(task_id, end, entry.attempts, entry.started_at, self.now, error, cause)
         )
-        add_load(entry, -1)
+        count_claims(entry, -1)
         if entry.attempt is None:
             self._forget(entry)
         self._agenda.append(partial(self._after_settling, entry))
@@ -505,19 +504,19 @@ class Kernel:
             raise UnknownResource(f"{stimulus.resource!r} is not a rate of this run")
         if stimulus.until > max(self.now, meter.closed_until):
             meter.closed_until = stimulus.until
+            self._rate_over(meter, self.now)
 
     def _watch_rates(self) -> None:
         for meter in self._rates:
-            if (meter.spent or meter.closed_until) and meter not in self._rate_timers:
+            if meter.spent and meter not in self._rate_timers:
                 self._rate_over(meter, self.now)
 
     def _rate_over(self, meter: Meter, now: float) -> None:
         """Take back what the window has passed for, and look again when more is to come."""
-        self._rate_timers.pop(meter, None)
+        self.timers.drop(self._rate_timers.pop(meter, None))
         again = meter.give_back(now)
         if again is not None:
-            self._rate_timers[meter] = again
-            self.timers.set(again, partial(self._rate_over, meter))
+            self._rate_timers[meter] = self.timers.set(again, partial(self._rate_over, meter))
         self.admission.reopen(meter)
 
     def _pause(self, stimulus: s.Pause) -> None:

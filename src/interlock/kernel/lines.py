@@ -1,82 +1,86 @@
-"""Who waits at a point, in the order in which they became ready, and who went past them.
+"""Who waits at a place, in the order in which they became ready.
 
-Whoever starts past an older one also starts past everybody older still, so the first in line is
-always the most overtaken one, and only its count is ever needed. That makes overtaking cheap to
-count: a start looks at the head of a few lines, however many wait.
-
-A task stands in several lines, one or more for each claim, and may be overtaken a number of times
-in all; each line gets an even share of that number, so that the sum holds without adding up.
+Lines are there to count overtaking: a start goes past everybody older who stands in a line that it
+passes. Nobody may be overtaken for ever: after a number of times a waiter closes its lines, and
+nobody younger goes past it any more. That number also bounds what counting costs, for each step
+along a line is one of those times for somebody.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from interlock.kernel.shelves import Point
     from interlock.kernel.waiters import Waiter
 
 
 class Line:
-    """The waiters of one kind at one point, oldest first."""
+    """The waiters of one kind at one place, oldest first."""
 
-    __slots__ = ("items", "live", "most_shares", "passed")
+    __slots__ = ("closers", "items", "live", "place")
 
-    def __init__(self) -> None:
+    def __init__(self, place: Lines) -> None:
+        self.place = place
         self.items: deque[Waiter] = deque()
         self.live = 0
-        self.most_shares = 1
-        """In how many lines somebody stands who stands in this one, at most."""
-        self.passed: list[int] = []
-        """When each of those that went past the head became ready."""
+        self.closers: list[Waiter] = []
+        """Those in this line that nobody younger may pass any more."""
 
     def join(self, waiter: Waiter) -> None:
         """Stand at the end; waiters join in the order in which they became ready."""
-        if len(self.items) > 2 * self.live + 32:
+        if len(self.items) > 2 * self.live + 8:
             # Those who left from the middle are still in the queue; sweep before they pile up.
             self.items = deque(item for item in self.items if item.alive)
         self.items.append(waiter)
         self.live += 1
-        if len(waiter.lines) > self.most_shares:
-            self.most_shares = len(waiter.lines)
 
-    def left(self, waiter: Waiter) -> Waiter | None:
-        """A waiter (no longer alive) has left: the new head, if that has changed."""
+    def leave(self, waiter: Waiter) -> None:
+        """A waiter (no longer alive) leaves."""
         self.live -= 1
         items = self.items
-        if items[0] is not waiter:
-            return None
         while items and not items[0].alive:
             items.popleft()
-        if not items:
-            self.passed.clear()
-            self.most_shares = 1
-            return None
-        head = items[0]
-        if self.passed:
-            self.passed = [turn for turn in self.passed if turn > head.turn]
-        return head
 
-    def overtaken(self, waiter: Waiter) -> int:
-        """How often a waiter in this line has been overtaken here."""
-        return sum(turn > waiter.turn for turn in self.passed)
+    def older(self, waiter: Waiter) -> Iterator[Waiter]:
+        """Those in line who became ready before this waiter did."""
+        for item in self.items:
+            if item.turn >= waiter.turn:
+                return
+            if item.alive:
+                yield item
+
+    def close(self, waiter: Waiter) -> None:
+        """Let nobody younger past this waiter."""
+        self.closers.append(waiter)
+        self.place.closed += 1
+
+    def reopen(self, waiter: Waiter) -> None:
+        """This waiter holds nobody back any more."""
+        self.closers.remove(waiter)
+        self.place.closed -= 1
 
 
 class Lines:
-    """Those who want to read, and those who want to write."""
+    """Those who want to read, and those who want to write, with the point where they are kept."""
 
-    __slots__ = ("readers", "writers")
+    __slots__ = ("closed", "point", "readers", "writers")
 
-    def __init__(self) -> None:
+    def __init__(self, point: Point) -> None:
+        self.point = point
         self.readers: Line | None = None
         self.writers: Line | None = None
+        self.closed = 0
+        """How many of those who stand here nobody may pass."""
 
     def of(self, writes: bool) -> Line:
         """The line of those who write, or of those who read."""
         if writes:
             if self.writers is None:
-                self.writers = Line()
+                self.writers = Line(self)
             return self.writers
         if self.readers is None:
-            self.readers = Line()
+            self.readers = Line(self)
         return self.readers

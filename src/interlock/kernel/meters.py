@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from interlock.kernel.lines import Line
+from interlock.kernel.lines import Lines
+from interlock.kernel.shelves import Point
 
 if TYPE_CHECKING:
     from interlock.kernel.waiters import Grant, Profile, Waiter
@@ -33,7 +34,6 @@ class Meter:
         "capacity",
         "closed_until",
         "line",
-        "load",
         "name",
         "reserved",
         "spent",
@@ -48,11 +48,11 @@ class Meter:
         self.capacity = capacity
         self.window = window
         self.used = 0
-        self.load = 0.0
         self.alone: Grant | None = None
         self.zombies = 0
         """How many zombies hold some of it."""
-        self.line = Line()
+        self.line = Lines(Point()).of(True)
+        """Those who wait for some of it, oldest first."""
         self.reserved: Waiter | None = None
         """The oldest waiter, after too many went past it: nobody else takes before it does."""
         self.watchers: list[Profile] = []
@@ -61,20 +61,20 @@ class Meter:
         """For a rate: what was given out within the window, oldest first."""
         self.closed_until = 0.0
 
-    def fits(self, amount: int, kin: tuple[Grant, ...]) -> bool:
+    def fits(self, amount: int, lenders: tuple[Grant, ...]) -> bool:
         """Whether the amount is there, counting what the asker's ancestors could lend."""
         if self.closed_until:
             return False
-        if kin and self.window is None:
-            return self._fits_with_kin(amount, kin)
+        if lenders and self.window is None:
+            return self._fits_with(amount, lenders)
         if self.alone is not None:
             return False
         if amount == ALL:
             return self.used == 0
         return self.used + amount <= self.capacity
 
-    def _fits_with_kin(self, amount: int, kin: tuple[Grant, ...]) -> bool:
-        lendable = sum(grant.lendable(self) for grant in kin)
+    def _fits_with(self, amount: int, lenders: tuple[Grant, ...]) -> bool:
+        lendable = sum(grant.lendable(self) for grant in lenders)
         if amount == ALL:
             return self.used == lendable
         free = 0 if self.alone is not None else max(0, self.capacity - self.used)

@@ -193,9 +193,10 @@ class Midflight:
     def _waiter(self, request: Request, needs: Needs, amounts: Amounts, seated: bool) -> Waiter:
         self._arrivals += 1
         admission = self._kernel.admission
-        profile = admission.profile(amounts, request.attempt.ancestry(), seated)
+        kin = request.attempt.ancestry()
+        profile = admission.profile(amounts, kin, midflight=True, seated=seated)
         key = (FIRST, 0.0, 0.0, self._arrivals)
-        return Waiter(request, needs, profile, admission.turn, key, True)
+        return Waiter(request, needs, profile, admission.turn, key)
 
     def _try(self, request: Request, needs: Needs, amounts: Amounts) -> bool:
         """Grant a request at once, if everything it asks for is free."""

@@ -2,13 +2,12 @@
 
 Priority first. Then wide claims: whoever conflicts with more than half of all unfinished work so
 seldom finds nothing in its way that it goes first when it does. Then whoever has the longest chain
-of work behind it, with half of its own; then whoever claims the busiest resource; then whoever
-came first. All of it is fixed when a task becomes ready. docs/benchmarks.md has the measurements.
+of work behind it, with half of its own; then whoever claims the most; then whoever came first.
+All of it is fixed when a task becomes ready. docs/benchmarks.md has the measurements.
 """
 
 from __future__ import annotations
 
-from interlock.kernel.meters import ALL
 from interlock.kernel.records import Entry
 from interlock.kernel.waiters import Key
 
@@ -20,25 +19,15 @@ def start_key(entry: Entry, unfinished: int, arrival: int) -> Key:
     # Half of its own work: what stands behind a task counts fully, because only its end frees
     # it, but among tasks with nothing behind them length matters less than that.
     rank = entry.tail - entry.estimate / 2
-    load = 0.0
+    claimed = len(entry.amounts)
     for place, writes in entry.needs:
-        if place.load > load:
-            load = place.load
+        claimed += 2 if writes else 1
         if unfinished > 2 and 2 * place.crowd(writes) > unfinished:
             rank = WIDE
-    for meter, _ in entry.amounts:
-        if meter.load > load:
-            load = meter.load
-    return (-entry.priority, -rank, -load, arrival)
+    return (-entry.priority, -rank, -claimed, arrival)
 
 
-def add_load(entry: Entry, by: int) -> None:
-    """Count a task's work where it will be done (by = 1), or no longer (by = -1)."""
-    work = entry.estimate * by
+def count_claims(entry: Entry, by: int) -> None:
+    """Count an unfinished task at the places it claims (by = 1), or no longer (by = -1)."""
     for place, writes in entry.needs:
         place.count(writes, by)
-        if writes:
-            place.load += work
-    for meter, amount in entry.amounts:
-        share = 1.0 if amount == ALL or not meter.capacity else amount / meter.capacity
-        meter.load += work * share

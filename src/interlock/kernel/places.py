@@ -5,9 +5,11 @@ for it is to look at some points. Two claims conflict exactly when one looks at 
 other marks and one of them writes:
 
     name      looks at and marks its own point
-    folder    (a literal path: that file or that whole subtree) looks at the own point of itself
-              and of every folder above, and at its own *below*; it marks its own point and the
-              *below* of every folder above
+    folder    (a literal path with all that is below) looks at the own point of itself and of
+              every folder above, and at its own *below*; it marks its own point and the *below*
+              of every folder above
+    file      (a literal path without a slash at its end) is to other literal paths like a folder
+              at that path, and differs only towards patterns
     pattern   is kept at its literal prefix. It looks at the own points from there up, and tests
               what is held further down one by one; it marks its own point and every *below* from
               its prefix up. A folder below the prefix tests the patterns held above it.
@@ -23,30 +25,14 @@ goes past those who stand here in it and in the folders above, and past those be
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from interlock.kernel.lines import Lines
+from interlock.kernel.shelves import Point
 from interlock.model.overlap import alternatives_overlap
 from interlock.model.pattern import Alternative
-
-if TYPE_CHECKING:
-    from interlock.kernel.waiters import Profile, Shelf, Waiter
+from interlock.model.segment import DEPTH
 
 _REMEMBERED = 10_000
-
-
-class Point:
-    """A count of holds, and those who wait for it to change."""
-
-    __slots__ = ("readers", "reserved", "shelves", "writers")
-
-    def __init__(self) -> None:
-        self.readers = 0
-        self.writers = 0
-        self.reserved: list[tuple[Waiter, bool]] | tuple[()] = ()
-        """Overtaken waiters that nobody younger may pass here, with whether they write."""
-        self.shelves: dict[Profile, Shelf] | None = None
-        """Waiters that this point blocks, or did until somebody better was woken in their place."""
 
 
 class Place:
@@ -54,7 +40,6 @@ class Place:
 
     __slots__ = (
         "label",
-        "load",
         "looks",
         "marks",
         "own",
@@ -66,9 +51,9 @@ class Place:
     )
 
     def __init__(self, label: str) -> None:
-        here = Lines()
         self.label = label
         self.own = Point()
+        here = Lines(self.own)
         self.marks: tuple[Point, ...] = (self.own,)
         self.looks: tuple[Point, ...] = (self.own,)
         self.queues: tuple[Lines, ...] = (here,)
@@ -76,8 +61,6 @@ class Place:
         self.passes: tuple[Lines, ...] = (here,)
         """Whom a start at this place goes past."""
         self.refs = 0
-        self.load = 0.0
-        """The work of unfinished tasks that claim this place, by their estimates."""
         self.users = 0
         self.writers = 0
 
@@ -93,7 +76,7 @@ class Place:
 
 
 class Folder(Place):
-    """A literal path: a file, or a folder with everything below it."""
+    """A literal path with everything below it; also the node at which files and patterns hang."""
 
     __slots__ = (
         "above",
@@ -101,6 +84,8 @@ class Folder(Place):
         "below",
         "beneath",
         "children",
+        "file",
+        "held_as_folder",
         "name",
         "path",
         "patterns",
@@ -114,14 +99,16 @@ class Folder(Place):
         self.name = name
         self.path: tuple[str, ...] = path
         self.above: tuple[Folder, ...] = (*parent.above, parent) if parent else ()
-        self.alternative = Alternative(path, ())
+        self.alternative = Alternative(path, (DEPTH,))
+        self.file: File | None = None
+        self.held_as_folder = 0
         self.children: dict[str, Folder] = {}
         self.patterns: dict[Glob, int] = {}
-        """Patterns with this prefix that are held or reserved now, and how often."""
+        """Patterns with this prefix that are held now, and how often."""
         self.below = Point()
         self.marks = (self.own, *(folder.below for folder in self.above))
         self.looks = (self.own, *(folder.own for folder in self.above), self.below)
-        self.beneath = Lines()
+        self.beneath = Lines(self.own)
         here = self.queues[0]
         self.queues = (here, *(folder.beneath for folder in self.above))
         self.passes = (here, *(folder.queues[0] for folder in self.above), self.beneath)
@@ -148,6 +135,28 @@ class Folder(Place):
                 folder.writers_under += by
 
 
+class File(Place):
+    """A literal path that may be a file: only who spells it out goes below it."""
+
+    __slots__ = ("alternative", "folder")
+
+    def __init__(self, folder: Folder) -> None:
+        super().__init__(folder.label)
+        self.folder = folder
+        self.alternative = Alternative(folder.path, ())
+        self.own = folder.own
+        self.marks = folder.marks
+        self.looks = folder.looks
+        self.queues = folder.queues
+        self.passes = folder.passes
+
+    def crowd(self, write: bool) -> int:
+        return self.folder.crowd(write)
+
+    def count(self, write: bool, by: int) -> None:
+        self.folder.count(write, by)
+
+
 class Glob(Place):
     """A path pattern that is not just a subtree, kept at its literal prefix."""
 
@@ -164,7 +173,7 @@ class Glob(Place):
         # pattern overtakes would mean to test it against all that wait.
         self.queues = folder.queues
         self.passes = folder.passes
-        self.verdicts: dict[Folder | Glob, bool] = {}
+        self.verdicts: dict[Path, bool] = {}
 
     def crowd(self, write: bool) -> int:
         return self.folder.crowd(write)
@@ -173,7 +182,7 @@ class Glob(Place):
         super().count(write, by)
         self.folder.count_under(write, by)
 
-    def meets(self, other: Folder | Glob) -> bool:
+    def meets(self, other: Path) -> bool:
         """Whether some path belongs to both: exact, and remembered."""
         known = self.verdicts.get(other)
         if known is None:
@@ -183,8 +192,8 @@ class Glob(Place):
             self.verdicts[other] = known
         return known
 
-    def held_nearby(self) -> Iterator[Folder | Glob]:
-        """Folders and patterns that are held or reserved where this pattern might match."""
+    def held_nearby(self) -> Iterator[Path]:
+        """Paths and patterns that are held where this pattern might match."""
         for folder in self.folder.above:
             yield from folder.patterns
         todo = [self.folder]
@@ -193,10 +202,13 @@ class Glob(Place):
             yield from folder.patterns
             for child in folder.children.values():
                 own, below = child.own, child.below
-                if own.writers or own.readers or own.reserved:
-                    yield child
-                if below.writers or below.readers or below.reserved:
+                if own.writers or own.readers:
+                    yield child if child.held_as_folder or child.file is None else child.file
+                if below.writers or below.readers:
                     todo.append(child)
+
+
+Path = Folder | File | Glob
 
 
 def places_conflict(a: Place, b: Place) -> bool:
@@ -204,9 +216,11 @@ def places_conflict(a: Place, b: Place) -> bool:
     if a is b:
         return True
     if isinstance(a, Glob):
-        return isinstance(b, (Folder, Glob)) and a.meets(b)
+        return isinstance(b, (Folder, File, Glob)) and a.meets(b)
     if isinstance(b, Glob):
-        return isinstance(a, Folder) and b.meets(a)
-    if isinstance(a, Folder) and isinstance(b, Folder):
-        return a in b.above or b in a.above
+        return isinstance(a, (Folder, File)) and b.meets(a)
+    if isinstance(a, (Folder, File)) and isinstance(b, (Folder, File)):
+        one = a.folder if isinstance(a, File) else a
+        other = b.folder if isinstance(b, File) else b
+        return one is other or one in other.above or other in one.above
     return False

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from interlock.errors import ImpossibleClaim, InvalidOption, ProtectedPath, UnknownResource
+from interlock.kernel.lines import Lines
 from interlock.kernel.meters import ALL, Meter
-from interlock.kernel.places import Folder, Glob, Place, Point, places_conflict
+from interlock.kernel.places import File, Folder, Glob, Path, Place, places_conflict
+from interlock.kernel.shelves import Point
 from interlock.kernel.waiters import Amounts, Grant, Needs, Waiter
 from interlock.model.claim import Claim, Mode
 from interlock.model.limits import Rate
@@ -14,6 +16,9 @@ from interlock.model.overlap import overlap
 from interlock.model.pattern import Alternative, Pattern, parse
 
 SLOTS = "slots"
+
+Blocker = tuple[Point, bool, bool]
+"""A point to watch, whether to write there, and whether it is not the point's counts that block."""
 
 
 class Table:
@@ -101,6 +106,7 @@ class Table:
                 named = self.names.get(claim.resource)
                 if named is None:
                     named = self.names[claim.resource] = Place(claim.resource)
+                    named.own.lines = named.queues[0]
                 needs[named] = needs.get(named, False) or claim.mode is Mode.ALONE
             elif claim.mode is Mode.ALONE:
                 amounts[meter] = ALL
@@ -119,6 +125,11 @@ class Table:
             folder = child
         if alternative.is_subtree:
             return folder
+        if alternative.is_plain:
+            if folder.file is None:
+                folder.file = File(folder)
+                folder.refs += 1
+            return folder.file
         glob = self.globs.get(alternative)
         if glob is None:
             glob = self.globs[alternative] = Glob(alternative, folder)
@@ -135,8 +146,12 @@ class Table:
     def _drop(self, place: Place) -> None:
         if isinstance(place, Glob):
             del self.globs[place.alternative]
-            place.folder.refs -= 1
             place = place.folder
+            place.refs -= 1
+        elif isinstance(place, File):
+            place = place.folder
+            place.file = None
+            place.refs -= 1
         if not isinstance(place, Folder):
             del self.names[place.label]
             return
@@ -158,52 +173,76 @@ class Table:
                     point.readers += by
             if isinstance(place, Glob):
                 self.use_pattern(place, by)
+            elif isinstance(place, Folder):
+                place.held_as_folder += by
 
     def use_pattern(self, glob: Glob, by: int) -> None:
-        """Keep the patterns that are held or reserved where folders below find them."""
+        """Keep the patterns that are held where folders below find them."""
         patterns = glob.folder.patterns
         patterns[glob] = patterns.get(glob, 0) + by
         if not patterns[glob]:
             del patterns[glob]
         self.patterns_in_use += by
 
-    def blocker(self, waiter: Waiter) -> tuple[Point, bool] | None:
-        """A point that blocks the waiter, with whether it wants to write there; None if free."""
+    def blocker(self, waiter: Waiter) -> Blocker | None:
+        """What stands in a waiter's way; None if nothing does."""
         kin = waiter.profile.kin
         for place, writes in waiter.needs:
             for point in place.looks:
-                if (point.writers or point.reserved or (writes and point.readers)) and blocks(
-                    point, writes, waiter, kin
+                if (point.writers or (writes and point.readers)) and (
+                    not kin or _held_by_others(point, writes, kin)
                 ):
-                    return point, writes
-            if self.patterns_in_use and isinstance(place, Folder):
-                for folder in place.above:
-                    for glob in folder.patterns:
-                        if glob.meets(place) and blocks(glob.own, writes, waiter, kin):
-                            return glob.own, writes
-            elif isinstance(place, Glob):
-                for other in place.held_nearby():
-                    if place.meets(other) and blocks(other.own, writes, waiter, kin):
-                        return other.own, writes
+                    return point, writes, False
+            if isinstance(place, Glob) or (
+                self.patterns_in_use and isinstance(place, (Folder, File))
+            ):
+                held = self._pattern_blocker(place, writes, kin)
+                if held is not None:
+                    return held, writes, False
+            for lines in place.passes:
+                if lines.closed and _closed(lines, place, writes, waiter):
+                    return lines.point, writes, True
+        return None
+
+    def _pattern_blocker(self, place: Path, writes: bool, kin: tuple[Grant, ...]) -> Point | None:
+        """The point of a pattern that is held and meets this place, or the other way round."""
+        if not isinstance(place, Glob):
+            node = place.folder if isinstance(place, File) else place
+            for folder in node.above:
+                for glob in folder.patterns:
+                    if glob.meets(place) and _held_by_others(glob.own, writes, kin):
+                        return glob.own
+        else:
+            for other in place.held_nearby():
+                if place.meets(other) and _held_by_others(other.own, writes, kin):
+                    return other.own
         return None
 
 
-def blocks(point: Point, writes: bool, waiter: Waiter, kin: tuple[Grant, ...]) -> bool:
-    """Whether what is held or reserved at a point stands in the waiter's way."""
+def _held_by_others(point: Point, writes: bool, kin: tuple[Grant, ...]) -> bool:
+    """Whether somebody other than the kin holds a point in a way that excludes us."""
     readers, writers = point.readers, point.writers
-    if kin and (readers or writers):
-        for grant in kin:
-            for place, held_for_writing in grant.places:
-                if point in place.marks:
-                    if held_for_writing:
-                        writers -= 1
-                    else:
-                        readers -= 1
-    if writers or (writes and readers):
-        return True
-    if point.reserved and not waiter.exempt:
-        for ahead, ahead_writes in point.reserved:
-            if ahead.turn < waiter.turn and (writes or ahead_writes) and not ahead.suspended:
+    for grant in kin:
+        for place, held_for_writing in grant.places:
+            if point in place.marks:
+                if held_for_writing:
+                    writers -= 1
+                else:
+                    readers -= 1
+    return writers > 0 or (writes and readers > 0)
+
+
+def _closed(lines: Lines, place: Place, writes: bool, waiter: Waiter) -> bool:
+    """Whether a start would go past an older one that nobody may pass any more."""
+    if waiter.exempt:
+        return False
+    for line in (lines.writers, lines.readers if writes else None):
+        for ahead in line.closers if line is not None else ():
+            # Lines are kept by folder; whether patterns in them really meet is seen only here.
+            if ahead.turn < waiter.turn and any(
+                (writes or theirs) and places_conflict(place, other)
+                for other, theirs in ahead.needs
+            ):
                 return True
     return False
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from heapq import heappop
 from typing import TYPE_CHECKING, Any
+
+from interlock.kernel.shelves import Shelf
 
 if TYPE_CHECKING:
     from interlock.kernel.lines import Line
     from interlock.kernel.meters import Meter
-    from interlock.kernel.places import Place, Point
+    from interlock.kernel.places import Place
 
 Key = tuple[float, float, float, int]
 """The order of starts, smallest first: minus priority, minus rank, minus load, arrival."""
@@ -17,6 +18,12 @@ Needs = tuple[tuple["Place", bool], ...]
 """Places, each with whether it is to be written."""
 
 Amounts = tuple[tuple["Meter", int], ...]
+
+
+ProfileKey = tuple[Amounts, tuple["Grant", ...], bool, bool]
+"""Amounts, grants of kin (the own one first in mid-flight), in mid-flight or not, seated or not.
+
+Seated waiters hold a slot already."""
 
 
 class Grant:
@@ -43,28 +50,35 @@ class Grant:
 class Profile:
     """Waiters that need the same amounts of the same meters: they lack capacity together."""
 
-    __slots__ = ("amounts", "count", "key", "kin", "listed", "ready", "seated")
+    __slots__ = (
+        "amounts",
+        "count",
+        "free",
+        "key",
+        "kin",
+        "lenders",
+        "listed",
+        "midflight",
+        "seated",
+        "shelves",
+    )
 
-    def __init__(self, key: object, amounts: Amounts, kin: tuple[Grant, ...], seated: bool) -> None:
+    def __init__(self, key: ProfileKey) -> None:
         self.key = key
-        self.amounts = amounts
-        self.kin = kin
-        self.seated = seated
-        """Its waiters hold a slot already."""
-        """Grants of the waiters' ancestors, whose claims they may share."""
+        self.amounts, self.kin, self.midflight, self.seated = key
+        # Grants whose places the waiters may share: their ancestors', and in mid-flight their own.
+        # Amounts are shared only with ancestors: who asks for more in mid-flight wants more.
+        self.lenders = self.kin[1:] if self.midflight else self.kin
         self.count = 0
-        self.ready: list[tuple[Key, Waiter]] = []
-        """A heap of waiters whose places were free when last looked at."""
+        self.free = Shelf(self, None)
+        self.shelves: list[tuple[Key, int, Shelf]] = []
+        """A heap of shelves with somebody on them who might be able to start."""
         self.listed: tuple[Key, int, Profile] | None = None
-
-    def best(self) -> Waiter | None:
-        """The first of the ready ones."""
-        return first(self.ready)
 
     def short(self, waiter: Waiter) -> Meter | None:
         """A meter of which there is not enough for this waiter."""
         for meter, amount in self.amounts:
-            if not meter.fits(amount, self.kin):
+            if not meter.fits(amount, self.lenders):
                 return meter
             ahead = meter.reserved
             if ahead is not None and ahead is not waiter and not meter.zombies and not self.kin:
@@ -72,65 +86,48 @@ class Profile:
         return None
 
 
-class Shelf:
-    """Waiters of one profile that look at one point, readers and writers apart."""
-
-    __slots__ = ("readers", "writers")
-
-    def __init__(self) -> None:
-        self.readers: list[tuple[Key, Waiter]] = []
-        self.writers: list[tuple[Key, Waiter]] = []
-
-
 class Waiter:
     """One wait for claims: of a task that is ready, or of a running attempt in mid-flight."""
 
     __slots__ = (
         "alive",
-        "carry",
-        "due",
+        "closes",
         "key",
+        "last_passer",
         "lines",
         "midflight",
         "needs",
+        "overtaken",
+        "overtaken_for_slot",
         "owner",
         "profile",
-        "suspended",
+        "shelf",
         "turn",
+        "writes_there",
     )
 
-    def __init__(
-        self, owner: Any, needs: Needs, profile: Profile, turn: int, key: Key, midflight: bool
-    ) -> None:
+    def __init__(self, owner: Any, needs: Needs, profile: Profile, turn: int, key: Key) -> None:
         self.owner = owner
         self.needs = needs
         self.profile = profile
         self.turn = turn
         """When it became ready; those of one turn count as equally old."""
         self.key = key
-        self.midflight = midflight
+        self.midflight = profile.midflight
         lines = [each.of(writes) for place, writes in needs for each in place.queues]
         self.lines: tuple[Line, ...] = tuple(dict.fromkeys(lines) if len(lines) > 1 else lines)
         """The lines in which it stands while it waits."""
         self.alive = True
-        self.carry: Point | None = None
-        """The point in whose place this waiter was woken: it wakes the next one there."""
-        self.due = False
-        """Overtaken often enough: its claims are reserved against younger ones."""
-        self.suspended = False
-        """Due, but blocked by a zombie, so that it holds nobody back."""
+        self.shelf: Shelf | None = None
+        self.writes_there = True
+        self.overtaken = 0
+        """How many younger ones started past it."""
+        self.overtaken_for_slot = 0
+        self.last_passer = 0
+        self.closes = False
+        """Nobody younger may pass it any more."""
 
     @property
     def exempt(self) -> bool:
         """Whether it passes reservations: waits in mid-flight, and children of what runs."""
         return self.midflight or bool(self.profile.kin)
-
-
-def first(heap: list[tuple[Key, Waiter]]) -> Waiter | None:
-    """The best waiter of a heap, past those that left it or were given another key."""
-    while heap:
-        key, waiter = heap[0]
-        if waiter.alive and waiter.key is key:
-            return waiter
-        heappop(heap)
-    return None

@@ -90,7 +90,11 @@ def as_claims(
     listed: list[Claim] = [write(pattern) for pattern in _many(writes)]
     listed += [read(pattern) for pattern in _many(reads)]
     for item in (uses,) if isinstance(uses, (str, Claim)) else uses:
-        listed.append(uses_text(item) if isinstance(item, str) else item)
+        if isinstance(item, str):
+            item = uses_text(item)
+        elif not isinstance(item, Claim):
+            raise InvalidOption(f"uses: {item!r} is no claim; write 'gpu', 'gpu=2' or uses('gpu')")
+        listed.append(item)
     return tuple(dict.fromkeys(listed))
 
 

@@ -29,21 +29,31 @@ class Conflict:
         return f"{self.a} conflicts with {self.b}: both want {self.witness}"
 
 
-def conflicts(a: Claim, b: Claim, capacity: Mapping[str, int] = _NO_CAPACITY) -> Conflict | None:
+def conflicts(
+    a: Claim,
+    b: Claim,
+    capacity: Mapping[str, int] = _NO_CAPACITY,
+    *,
+    fold_case: bool = False,
+) -> Conflict | None:
     """Why the two claims cannot be held together; None if they can.
 
-    Paths conflict when at least one claim writes and some path exists that both match. Names
-    conflict when they are equal and one claim wants the resource alone, or when both amounts
-    together exceed its `capacity`. A path and a name never conflict.
+    Paths conflict when at least one claim writes and their patterns overlap; `fold_case` is for
+    file systems that ignore case. Names conflict when they are equal and one claim wants the
+    resource alone, or when both amounts together exceed its `capacity`. A path and a name never
+    conflict.
     """
-    witness = _shared_path(a, b) if a.is_path and b.is_path else _shared_name(a, b, capacity)
+    if a.is_path and b.is_path:
+        witness = _shared_path(a, b, fold_case)
+    else:
+        witness = _shared_name(a, b, capacity)
     return None if witness is None else Conflict(a, b, witness)
 
 
-def _shared_path(a: Claim, b: Claim) -> str | None:
+def _shared_path(a: Claim, b: Claim, fold_case: bool) -> str | None:
     if a.mode is Mode.READ and b.mode is Mode.READ:
         return None
-    return overlap(parse(a.resource), parse(b.resource))
+    return overlap(parse(a.resource, fold_case=fold_case), parse(b.resource, fold_case=fold_case))
 
 
 def _shared_name(a: Claim, b: Claim, capacity: Mapping[str, int]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -67,8 +68,10 @@ class Quota:
     def __post_init__(self) -> None:
         if isinstance(self.amount, bool) or not isinstance(self.amount, int) or self.amount < 1:
             raise InvalidOption(f"a quota of {self.amount!r} lets nothing through; write 1 or more")
-        if not self.window > 0:
-            raise InvalidOption(f"a quota's window is {self.window!r}; it must be above 0 seconds")
+        if not 0 < self.window < math.inf:
+            raise InvalidOption(
+                f"a quota's window is {self.window!r}; it must be above 0 seconds, and finite"
+            )
 
     @classmethod
     def parse(cls, text: str) -> Quota:

@@ -1,5 +1,12 @@
 """Whether two patterns have a path in common: exactly, and which.
 
+Each pattern has the paths that its segments match as they stand, a plain last name being just
+that name. Two patterns overlap where these paths meet; or where the last name of one, if it is
+plain, falls on a name that the other spells out and goes on below: that says it is a folder, and
+then all below it is meant. So `packages/*/src` overlaps `packages/a/src/*.py` and `**/src/x.py`.
+Wildcards alone make no folder of a plain last name: `**/*.md` and `src/a.py` do not overlap,
+since otherwise nearly everything would conflict, over paths such as `src/a.py/x.md`.
+
 Patterns are small automata on two levels. On the level of paths a table over both positions
 tells from where the two ends can be reached together; a step is a name that both segments
 match. On the level of names a search over both positions does the same with characters, and
@@ -31,7 +38,7 @@ _PROPER: Final = 3
 
 
 def overlap(a: Pattern, b: Pattern) -> str | None:
-    """A path that both patterns match, or None if there is none."""
+    """A path that both patterns match; None if they do not overlap."""
     for one in a.alternatives:
         for other in b.alternatives:
             witness = alternatives_overlap(one, other)
@@ -41,24 +48,30 @@ def overlap(a: Pattern, b: Pattern) -> str | None:
 
 
 def alternatives_overlap(a: Alternative, b: Alternative) -> str | None:
-    """A path that both alternatives match, or None if there is none."""
-    if len(a.prefix) > len(b.prefix):
-        a, b = b, a
-    depth = len(a.prefix)
+    """A path that both alternatives match; None if they do not overlap."""
+    depth, other_depth = len(a.prefix), len(b.prefix)
+    if depth > other_depth or (depth == other_depth and (b.is_plain or b.is_subtree)):
+        a, b, depth = b, a, other_depth
     if b.prefix[:depth] != a.prefix:
         return None
-    if a.is_subtree and b.is_subtree:
-        return "/".join(b.prefix) or "x"
-    below = common_path(a.rest or (DEPTH,), b.prefix[depth:] + (b.rest or (DEPTH,)))
-    if below is None:
-        return None
-    return "/".join(a.prefix + below) or "x"
+    if not (a.is_plain or a.is_subtree):
+        start, below = a.prefix, common_path(a.rest, b.prefix[depth:] + b.rest)
+    elif b.is_plain or b.is_subtree:
+        start, below = b.prefix, ()
+    else:  # all of b is at or below the prefix of a, which b spells out
+        start, below = b.prefix, any_path(b.rest)
+    return None if below is None else "/".join(start + below) or "x"
+
+
+def any_path(segments: _Segments) -> tuple[str, ...] | None:
+    """The names of a path that the segments match; None if a class in them takes no name."""
+    return common_path(segments, (DEPTH,))
 
 
 @lru_cache(maxsize=1 << 16)
 def common_path(a: _Segments, b: _Segments) -> tuple[str, ...] | None:
-    """The names of a path, possibly of none, that both sequences of segments match."""
-    # tails[i][j] is a path that a[i:] and b[j:] both match. The table is filled from the ends
+    """The names of a path, possibly of none, in which both sequences of segments overlap."""
+    # tails[i][j] is a path in which a[i:] and b[j:] overlap. The table is filled from the ends
     # backwards, so that each entry needs only entries that are there already.
     tails: list[list[_Tail | None]] = [[None] * (len(b) + 1) for _ in range(len(a) + 1)]
     tails[len(a)][len(b)] = ()
@@ -82,10 +95,25 @@ def _tail(
     if x is None or y is None or (x is DEPTH and y is DEPTH):
         return None
     rest = tails[i if x is DEPTH else i + 1][j if y is DEPTH else j + 1]
+    if rest is None and isinstance(x, str) and x == y:
+        rest = _below_the_end(a, i + 1, b, j + 1)
     if rest is None:
         return None
     name = common_name(x, y)
     return None if name is None else (name, rest)
+
+
+def _below_the_end(a: _Segments, i: int, b: _Segments, j: int) -> _Tail | None:
+    """How one goes on below a name that both spell out, if the other ends with it."""
+    if i < len(a) and j < len(b):
+        return None
+    names = any_path(a[i:] or b[j:])
+    if names is None:
+        return None
+    tail: _Tail = ()
+    for name in reversed(names):
+        tail = (name, tail)
+    return tail
 
 
 def _names(tail: _Tail) -> Iterator[str]:

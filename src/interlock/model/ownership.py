@@ -71,7 +71,11 @@ class Ownership:
         return owner == agent
 
     def problems(self) -> list[SharedOwnership]:
-        """Every two patterns of different owners that have a path in common."""
+        """Every two patterns of different owners that overlap.
+
+        As between claims, a plain name counts as a folder only where the other pattern spells it
+        out as one: owners of whole folders had better write `src/`.
+        """
         found: list[SharedOwnership] = []
         for (one, ours), (other, theirs) in itertools.combinations(self._rules.items(), 2):
             for mine, their in itertools.product(ours, theirs):

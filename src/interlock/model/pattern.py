@@ -3,8 +3,8 @@ r"""Path patterns: which paths of the workspace a claim stands for.
 A *path* is one or more names with `/` between them; a *name* is not empty, holds no `/` and no
 NUL, and is neither `.` nor `..`. A pattern is written like this:
 
-    src/api/a.py    that file; or, where it is a folder, everything in it as well
-    src/  src/**    the folder and everything below: the same paths as plain `src`
+    src/api/a.py    that file; or, where it is a folder, everything below as well
+    src/  src/**    the folder and everything below
     src/*.py        `*` takes any run of characters inside one name, a leading dot included
     **/test_?.py    `**` as a whole segment takes any number of names, none included;
                     `?` takes one character
@@ -13,10 +13,14 @@ NUL, and is neither `.` nor `..`. A pattern is written like this:
     {a,b/c,}        alternatives; they nest, may hold slashes, and may be empty
     \*              the next character as it is
 
-A pattern that ends in a plain segment stands for the subtree as well, since it cannot know
-whether that is a file or a folder: `packages/*/src` matches `packages/a/src/x.py`. One that ends
-in a segment with wildcards matches just those names: `src/*` does not match `src/a/b`.
-`a**b` is `a*b`. `.`, `**` and `./` are the whole workspace. `~` is an ordinary name.
+A pattern whose last segment is plain is *open-ended*: only the other side can tell whether that
+is a file or a folder. A path below it does tell: `packages/*/src` matches `packages/a/src/x.py`.
+So does a pattern that spells out the name and goes on below it, but not one whose wildcards
+merely lead there: `src` overlaps `src/*.md`, but not `**/*.md` (see `overlap.py`). The runtime,
+which can look, adds the slash where a plain name is a folder on disk.
+
+A pattern that ends in a segment with wildcards matches just those names: `src/*` does not match
+`src/a/b`. `a**b` is `a*b`. `.`, `**` and `./` are the whole workspace. `~` is an ordinary name.
 
 Spelling does not matter: `./src//a.py` and `src/x/../a.py` are `src/a.py`, and text is compared
 in Unicode form NFC. With `fold_case`, for file systems that ignore case, so are `SRC` and `src`.
@@ -42,13 +46,23 @@ class Alternative:
     prefix: tuple[str, ...]
     """The leading literal names."""
     rest: tuple[Segment, ...]
-    """The remaining segments; empty where everything at and below `prefix` is meant."""
-    is_subtree: bool = field(init=False, compare=False)
+    """The remaining segments: none for a plain path, just `**` for a literal subtree."""
+    is_plain: bool = field(init=False, compare=False, repr=False)
+    """Whether this is a path without wildcards, and without a slash at its end."""
+    is_subtree: bool = field(init=False, compare=False, repr=False)
+    """Whether exactly what is at and below `prefix` is meant, as by `src/`."""
+    open_end: bool = field(init=False, compare=False, repr=False)
+    """Whether the last segment is plain, so that it may turn out to be a folder."""
     _hash: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "is_subtree", not self.rest)
-        object.__setattr__(self, "_hash", hash((self.prefix, self.rest)))
+        set_field = object.__setattr__
+        if not self.prefix and not self.rest:
+            set_field(self, "rest", (DEPTH,))  # no name at all: the workspace, and a folder
+        set_field(self, "is_plain", not self.rest)
+        set_field(self, "is_subtree", self.rest == (DEPTH,))
+        set_field(self, "open_end", not self.rest or isinstance(self.rest[-1], str))
+        set_field(self, "_hash", hash((self.prefix, self.rest)))
 
     def __hash__(self) -> int:
         return self._hash
@@ -58,11 +72,13 @@ class Alternative:
         return Alternative, (self.prefix, self.rest)
 
     def matches(self, names: tuple[str, ...]) -> bool:
-        """Whether the path of these names is one of those meant."""
+        """Whether the path of these names is one of those meant, or below an open end."""
         depth = len(self.prefix)
         if names[:depth] != self.prefix:
             return False
-        return self.is_subtree or names_match(self.rest, names[depth:])
+        if self.is_plain or self.is_subtree:
+            return True
+        return names_match((*self.rest, DEPTH) if self.open_end else self.rest, names[depth:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +121,7 @@ def _parse(text: str, fold_case: bool) -> Pattern:
 
 def _alternative(segments: list[Segment]) -> Alternative:
     prefix = tuple(itertools.takewhile(lambda each: isinstance(each, str), segments))
-    rest = tuple(segments[len(prefix) :])
-    return Alternative(cast("tuple[str, ...]", prefix), () if rest == (DEPTH,) else rest)
+    return Alternative(cast("tuple[str, ...]", prefix), tuple(segments[len(prefix) :]))
 
 
 def path_names(path: str, *, fold_case: bool = False) -> tuple[str, ...]:

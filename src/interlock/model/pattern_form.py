@@ -25,7 +25,7 @@ def normal_text(text: str, *, fold_case: bool) -> str:
 
 
 def normal_segments(text: str, *, fold_case: bool) -> Iterator[list[Segment]]:
-    """The segments of each alternative, ending in `**` where a whole subtree is meant."""
+    """The segments of each alternative, ending in `**` where it is written as a folder."""
     if not text.strip():
         raise InvalidPattern(text, 0, "it is blank; name a path, or write '.' for the workspace")
     if not _SPECIAL.search(text):  # by far the most claims are plain paths
@@ -50,8 +50,7 @@ def _resolve(text: str, written: Iterable[tuple[int, Segment]]) -> list[Segment]
             _climb(text, at, segments)
         elif not names_folder and not (segment is DEPTH and segments[-1:] == [DEPTH]):
             segments.append(segment)
-    means_subtree = names_folder or not segments or isinstance(segments[-1], str)
-    if means_subtree and segments[-1:] != [DEPTH]:
+    if names_folder and segments[-1:] != [DEPTH]:
         segments.append(DEPTH)
     return segments
 

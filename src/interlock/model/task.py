@@ -56,9 +56,13 @@ class Task:
             raise BlankId(f"a task needs an id that is not blank, not {id!r}")
         if isinstance(priority, bool) or not isinstance(priority, int):
             raise InvalidOption(f"task {id!r}: priority is {priority!r}; it must be a whole number")
-        claimed = tuple(claims)
+        claimed = _checked(claims, id)
         if writes or reads or uses:
-            claimed = tuple(dict.fromkeys(claimed + as_claims(reads, writes, uses)))
+            try:
+                listed = as_claims(reads, writes, uses)
+            except InvalidOption as error:
+                raise InvalidOption(f"task {id!r}: {error}") from error
+            claimed = tuple(dict.fromkeys(claimed + listed))
         _set(self, "id", id)
         _set(self, "agent", agent)
         _set(self, "claims", claimed)
@@ -73,6 +77,17 @@ class Task:
         """A copy with some options changed; `claims` replaces all claims."""
         kept = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         return Task(**(kept | changes))
+
+
+def _checked(claims: Iterable[Claim], task_id: str) -> tuple[Claim, ...]:
+    listed = (claims,) if isinstance(claims, str) else tuple(claims)
+    for claim in listed:
+        if not isinstance(claim, Claim):
+            raise InvalidOption(
+                f"task {task_id!r}: {claim!r} in claims is no claim; make one with read(), "
+                "write() or uses(), or write it into reads=, writes= or uses="
+            )
+    return listed
 
 
 def _optional(value: Duration | None, task_id: str, what: str) -> float | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from interlock.model import why
 from interlock.model.claim import Claim
 from interlock.model.outcome import State
+from interlock.testing.amounts import exceeding, lacking
 from interlock.testing.shadow import Item, Shadow, Violation, clash
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def check(shadow: Shadow, kernel: Kernel) -> None:
     alive = sorted((a.task_id, a.token) for a in kernel.alive())
     if alive != sorted((a.item.id, a.token) for a in shadow.alive.values()):
         raise Violation(f"alive() says {alive}")
-    idle = [i for i in shadow.open.values() if not i.running or i.attempt and i.attempt.request]
+    idle = [i for i in shadow.open.values() if not i.running or (i.attempt and i.attempt.request)]
     for number in range(min(ASKED_PER_STEP, len(idle))):
         item = idle[(shadow.step * ASKED_PER_STEP + number) % len(idle)]
         try:
@@ -94,7 +95,7 @@ def _is_true(shadow: Shadow, item: Item, reason: why.Reason) -> bool:
         case why.LackingCapacity(resource="slots"):
             return shadow.slots_taken() >= shadow.slots
         case why.LackingCapacity():
-            named = {c.resource for c in shadow.lacking(item, wanted)}
+            named = {c.resource for c in lacking(shadow, item, wanted)}
             return reason.resource in named or bool(reason.reserved_for)
         case why.SpentRate():
             at = shadow.ticked_at
@@ -130,12 +131,12 @@ def _missing(shadow: Shadow, item: Item, reasons: tuple[why.Reason, ...]) -> str
             return f"the holder {attempt.item.id}"
     short = [r.resource for r in reasons if isinstance(r, why.LackingCapacity)]
     short += [r.resource for r in reasons if isinstance(r, why.SpentRate)]
-    for claim in shadow.lacking(item, wanted) + shadow.limited(wanted, shadow.now):
+    for claim in exceeding(shadow, item, wanted) + shadow.limited(wanted, shadow.now):
         if claim.resource not in short:
             return f"{claim.resource}, of which not enough is left"
     if item.ready is not None and shadow.slots_taken() >= shadow.slots and "slots" not in short:
         return "the slot it lacks"
-    if (shadow.paused or item.paused) and not item.running:
-        if not any(isinstance(r, why.Paused) for r in reasons):
-            return "the pause"
+    paused = (shadow.paused or item.paused) and not item.running
+    if paused and not any(isinstance(r, why.Paused) for r in reasons):
+        return "the pause"
     return ""

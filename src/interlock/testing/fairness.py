@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING
 
 from interlock.model.claim import Claim
+from interlock.testing.amounts import lacking, users
 from interlock.testing.shadow import Attempt, Item, Shadow, Violation, any_clash
 
 if TYPE_CHECKING:
     from interlock.kernel.kernel import Kernel
 
 
-def overtaking_limit(slots: int, claims: int) -> int:
-    """How often a waiting task with that many claims may be overtaken."""
-    return max(2 * slots, claims)
+def overtaking_limit(slots: int) -> int:
+    """How often a task may be overtaken, `slots` being the most there were while it waited."""
+    return 2 * slots
 
 
-def reservation_from(slots: int, claims: int) -> int:
-    """From how many overtakings on a task may hold others back (each claim is counted apart)."""
-    return max(1, 2 * slots // max(1, claims))
+def reserves_from(slots: int, amounts: int) -> int:
+    """From how many overtakings on a task may hold others back.
+
+    A start that passes it for a slot and for amounts may be counted once for each of them.
+    """
+    return max(1, 2 * slots // (1 + amounts))
 
 
-@lru_cache(maxsize=None)
+@cache
 def coarse(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
     """The claims with each pattern widened to the folder that its literal beginning names."""
     return tuple(Claim(_folder(c.resource), c.mode) if c.is_path else c for c in claims)
@@ -47,7 +51,8 @@ def started(shadow: Shadow, item: Item, seen: Counter[str]) -> None:
         if other is item or other.ready is None or other.ready >= born:
             continue
         theirs = shadow.exclusive(other.task.claims)
-        for name in (c.resource for c in other.task.claims if c.resource in names):
+        both = [c.resource for c in other.task.claims if c.resource in names]
+        for name in ("slots", *both):
             other.passed[name] = other.passed.get(name, 0) + 1
         if any_clash(coarse(claims), coarse(theirs)):
             other.passed["paths"] = other.passed.get("paths", 0) + 1
@@ -58,7 +63,8 @@ def started(shadow: Shadow, item: Item, seen: Counter[str]) -> None:
 
 def _overtake(shadow: Shadow, item: Item, other: Item) -> None:
     other.overtaken += 1
-    limit = overtaking_limit(shadow.slots, len(other.task.claims))
+    other.slots_seen = max(other.slots_seen, shadow.slots)
+    limit = overtaking_limit(other.slots_seen)
     if other.overtaken > limit:
         raise Violation(
             f"S19: {item.id} starts past {other.id}, which is older, conflicts with it and was"
@@ -76,9 +82,8 @@ def _excused(shadow: Shadow, item: Item, other: Item) -> bool:
 def zombies_against(shadow: Shadow, item: Item) -> list[Attempt]:
     """Attempts that are over but not gone and hold what the task needs, its own included."""
     certain = certain_zombies_against(shadow, item)
-    lacking = {c.resource for c in shadow.lacking(item, item.task.claims)}
-    users = [a for name in sorted(lacking) for a, _ in shadow.users(name) if a.over]
-    return certain + users
+    short = sorted({c.resource for c in lacking(shadow, item, item.task.claims)})
+    return certain + [a for name in short for a, _ in users(shadow, name) if a.over]
 
 
 def certain_zombies_against(shadow: Shadow, item: Item) -> list[Attempt]:
@@ -107,8 +112,11 @@ def _reservations(
     shadow: Shadow, kernel: Kernel | None, seen: Counter[str]
 ) -> list[tuple[Item, tuple[Claim, ...]]]:
     for item in shadow.waiting():
-        needed = reservation_from(shadow.slots, len(item.task.claims))
-        item.may_reserve |= any(times >= needed for times in item.passed.values())
+        item.slots_seen = max(item.slots_seen, shadow.slots)
+        names = [c for c in item.task.claims if not c.is_path]
+        for name, times in item.passed.items():
+            needed = reserves_from(shadow.slots, 0 if name == "paths" else len(names))
+            item.may_reserve |= times >= needed
     if kernel is None:
         return []
     reserved = []
@@ -123,9 +131,7 @@ def _reservations(
     return reserved
 
 
-def _stands_against(
-    shadow: Shadow, older: Item, claims: tuple[Claim, ...], item: Item
-) -> bool:
+def _stands_against(shadow: Shadow, older: Item, claims: tuple[Claim, ...], item: Item) -> bool:
     """Whether that reservation keeps this task from starting."""
     if older is item or older.ready is None or older.paused or item.parent is not None:
         return False
@@ -144,7 +150,7 @@ def could_start(shadow: Shadow, item: Item) -> bool:
         return False
     if shadow.unmet(item) or shadow.slots_taken() >= shadow.slots:
         return False
-    if shadow.against(item, claims) or shadow.lacking(item, claims):
+    if shadow.against(item, claims) or lacking(shadow, item, claims):
         return False
     # What a rate gives back is known to the kernel when the timer of that moment has ticked.
     return not shadow.limited(claims, shadow.ticked_at) and not _takes_ahead(shadow, claims)
@@ -166,9 +172,8 @@ def _could_resume(shadow: Shadow, attempt: Attempt) -> bool:
         return False
     if request.kind == "ask":
         return request.answered
-    if shadow.against(attempt.item, request.claims) or shadow.lacking(
-        attempt.item, request.claims
-    ):
+    item, claims = attempt.item, request.claims
+    if shadow.against(item, claims) or lacking(shadow, item, claims):
         return False
     if shadow.limited(request.claims, shadow.ticked_at):
         return False

@@ -23,6 +23,17 @@ from interlock.testing.shadow import Attempt, Group, Item, Request, Shadow, Take
 if TYPE_CHECKING:
     from interlock.kernel.kernel import Kernel
 
+REPORTS = (
+    event.Ended,
+    event.Gone,
+    event.Extend,
+    event.Take,
+    event.Used,
+    event.AwaitChildren,
+    event.Ask,
+)
+"""What an attempt says, and may say only while it has the right to."""
+
 
 class Oracle:
     """Judges one kernel from outside. `seen` counts what was exercised."""
@@ -51,9 +62,13 @@ class Oracle:
         self._turn = rules.Turn(stimulus)
         told_now = list(instructions)
         self.seen[type(stimulus).__name__] += 1
-        if self._is_fresh(stimulus):
-            self._happened(stimulus)
-        else:
+        parts = stimulus.reports if isinstance(stimulus, event.Reports) else (stimulus,)
+        fresh = False
+        for part in parts:
+            if self._is_fresh(part):
+                fresh = True
+                self._happened(part)
+        if not fresh:
             self.seen["stale report"] += 1
             extra = [i for i in told_now if not isinstance(i, (told.Refused, told.SetTimer))]
             if extra:
@@ -91,16 +106,20 @@ class Oracle:
         if isinstance(stimulus, event.Answer):
             item = self.shadow.items[stimulus.task_id]
             request = item.attempt.request if item.attempt and not item.attempt.over else None
-            return bool(request and request.kind == "ask" and request.number == stimulus.request
-                        and not request.answered)
-        if not hasattr(stimulus, "token"):
+            return bool(
+                request
+                and request.kind == "ask"
+                and request.number == stimulus.request
+                and not request.answered
+            )
+        if not isinstance(stimulus, REPORTS):
             return True
         attempt = self.shadow.alive.get(stimulus.token)
         if attempt is None or attempt.item.id != stimulus.task_id:
             return False
         if isinstance(stimulus, event.Ended):
-            return not attempt.ended
-        return attempt.over if isinstance(stimulus, event.Gone) else not attempt.over
+            return not attempt.ended or stimulus.gone
+        return isinstance(stimulus, event.Gone) or not attempt.over
 
     def _happened(self, stimulus: event.Stimulus) -> None:
         shadow = self.shadow
@@ -111,6 +130,8 @@ class Oracle:
                 self._ended(stimulus)
             case event.Gone():
                 self._gone(shadow.alive[stimulus.token])
+            case event.Reports():
+                raise TypeError("reports are taken one by one")
             case event.Cancel():
                 self._ask_to_cancel([shadow.items[stimulus.task_id]])
             case event.CancelGroup(group=name):
@@ -126,7 +147,8 @@ class Oracle:
                 self._waits(stimulus.token, Request("ask", stimulus.request))
             case event.Answer():
                 answered = shadow.items[stimulus.task_id].attempt
-                assert answered and answered.request
+                assert answered is not None
+                assert answered.request is not None
                 answered.request.answered = True
             case event.Used():
                 for taken in shadow.taken[stimulus.resource]:
@@ -146,7 +168,7 @@ class Oracle:
                 if stimulus.task_id is None:
                     shadow.paused = paused
                 else:
-                    shadow.items[stimulus.task_id].paused = paused
+                    self._pause(shadow.items[stimulus.task_id], paused)
             case event.Prioritize():
                 pass
             case event.Tick():
@@ -182,17 +204,8 @@ class Oracle:
     def _ended(self, report: event.Ended) -> None:
         attempt = self.shadow.alive[report.token]
         if not attempt.over:
-            self._turn.report = report
-            attempt.request = None
-            item = attempt.item
-            error = report.error
-            retryable = error is None or error.retryable
-            left = item.attempts < item.task.retry.attempts
-            if report.status is not State.SUCCEEDED and retryable and left:
-                wait = item.task.retry.wait(attempt.number, report.chance)
-                item.due = self.shadow.now + max(wait, report.retry_after)
-                self._turn.tries_again = True
-                self.seen["retry after a failure"] += 1
+            retryable = report.error is None or report.error.retryable
+            self._outcome(attempt, report.status, retryable, report.chance, report.retry_after)
         else:
             self.seen["report of a zombie"] += 1
         attempt.ended = True
@@ -201,9 +214,42 @@ class Oracle:
         else:
             self.seen["ended before gone"] += 1
 
+    def _outcome(
+        self, attempt: Attempt, status: State, retryable: bool, chance: float, least: float
+    ) -> None:
+        """The end of an attempt that nobody had stopped."""
+        attempt.request = None
+        item = attempt.item
+        retry = item.task.retry
+        again = status is State.FAILED and retryable and item.attempts < retry.attempts
+        if again:
+            item.due = self.shadow.now + max(retry.wait(attempt.number, chance), least)
+            self.seen["retry after a failure"] += 1
+        self._turn.reports[item.id] = rules.Report(status, again)
+        attempt.ended = True
+        self._doom(item)
+        if item.group and item.group.fail_fast and status in rules.BROKEN and not again:
+            for member in item.group.members:
+                self._doom(member)
+
+    def _doom(self, item: Item) -> None:
+        """A task is over: what runs of it and below it has no say any more in this turn."""
+        for each in (item, *self.shadow.below(item)):
+            if each.attempt is not None and not each.attempt.over:
+                each.attempt.doomed = True
+
     def _gone(self, attempt: Attempt) -> None:
+        if not attempt.over:
+            self.seen["lost without a word"] += 1
+            self._outcome(attempt, State.FAILED, True, 0.0, 0.0)
+        self._turn.went.append(attempt.token)
         del self.shadow.alive[attempt.token]
         attempt.item.attempt = None
+
+    def _pause(self, item: Item, paused: bool) -> None:
+        if item.paused and not paused and item.ready is not None:
+            self._is_ready(item)  # It was not while it was paused; its age begins anew.
+        item.paused = paused
 
     def _ask_to_cancel(self, items: list[Item]) -> None:
         for item in items:
@@ -257,9 +303,11 @@ class Oracle:
 
     def _stop(self, stop: told.Stop) -> None:
         attempt = self.shadow.alive.get(stop.token)
+        if attempt is None and stop.token in self._turn.went:
+            return  # It went in the same turn, after what made the kernel stop it.
         if attempt is None or attempt.item.id != stop.task_id:
             raise Violation(f"S14: {stop} to an attempt that is not alive")
-        if not attempt.over:
+        if not attempt.stopped and not attempt.ended:
             self.seen["zombie"] += 1
             self.seen["zombie without a slot"] += not attempt.has_slot
             item = attempt.item
@@ -335,6 +383,9 @@ class Oracle:
                     raise Violation(f"S12: {item.id} waits to start before its backoff is over")
                 if early or not waits:
                     continue
-            item.ready, item.due = shadow.step, None
-            item.overtaken, item.may_reserve = 0, False
-            item.passed = {}
+            self._is_ready(item)
+
+    def _is_ready(self, item: Item) -> None:
+        item.ready, item.due = self.shadow.step, None
+        item.overtaken, item.slots_seen = 0, self.shadow.slots
+        item.may_reserve, item.passed = False, {}

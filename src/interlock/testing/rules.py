@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from interlock.kernel import instructions as told
 from interlock.kernel import stimuli as event
 from interlock.model.claim import Claim
 from interlock.model.outcome import State
+from interlock.testing.amounts import exceeding
 from interlock.testing.deadlock import stuck
 from interlock.testing.shadow import Attempt, Item, Shadow, Violation
 
@@ -61,7 +63,7 @@ def check_grant(
         raise Violation(
             f"S1: {told_now} is granted what {kind} {holder.item.id} (token {holder.token}) holds"
         )
-    for claim in shadow.exceeding(item, claims):
+    for claim in exceeding(shadow, item, claims):
         raise Violation(f"S10: {told_now} gets {claim}, more than is left of its capacity")
     for claim in shadow.limited(claims, shadow.now):
         raise Violation(f"S10: {told_now} takes {claim}, more than its rate lets through now")
@@ -92,8 +94,15 @@ def check_deny(shadow: Shadow, attempt: Attempt, deny: told.Deny) -> None:
     assert attempt.request is not None
     claims = attempt.request.claims
     impossible = any(c.amount > shadow.capacities[c.resource] for c in shadow.counted(claims))
-    if not impossible and attempt not in stuck(shadow):
+    if not impossible and attempt not in stuck(shadow, shadow.capacities):
         raise Violation(f"{deny} although that wait would have come to an end")
+
+
+class Report(NamedTuple):
+    """An outcome of an attempt, and whether it leaves the task another one."""
+
+    status: State
+    tries_again: bool
 
 
 @dataclass(slots=True)
@@ -103,12 +112,12 @@ class Turn:
     stimulus: event.Stimulus
     asked: set[Item] = field(default_factory=set)
     """Tasks whose cancellation this very stimulus asks for."""
-    report: event.Ended | None = None
-    """The outcome that it brought, where it still counts."""
-    tries_again: bool = False
-    """Whether that outcome leaves the task another attempt."""
+    reports: dict[str, Report] = field(default_factory=dict)
+    """The outcomes that it brought, by task, where they still count."""
     settled: list[Item] = field(default_factory=list)
     took_slot: bool = False
+    went: list[int] = field(default_factory=list)
+    """Tokens of the attempts that are gone since."""
 
 
 def check(shadow: Shadow, turn: Turn) -> None:
@@ -116,8 +125,8 @@ def check(shadow: Shadow, turn: Turn) -> None:
     taken = shadow.slots_taken()
     if turn.took_slot and taken > shadow.slots:
         raise Violation(f"S10: {taken} attempts hold one of {shadow.slots} slots")
-    if turn.report is not None:
-        _check_outcome(shadow.items[turn.report.task_id], turn.report, turn.tries_again)
+    for name, report in turn.reports.items():
+        _check_outcome(shadow.items[name], report)
     for item in turn.settled:
         _check_end(shadow, item, turn)
     for item in shadow.open.values():
@@ -144,21 +153,19 @@ def _check_open(shadow: Shadow, item: Item) -> None:
         raise Violation(f"S5: the attempt of {item.id} is over, but it has no outcome")
 
 
-def _check_outcome(item: Item, report: event.Ended, tries_again: bool) -> None:
+def _check_outcome(item: Item, report: Report) -> None:
     """An outcome that was reported in time is the task's outcome."""
-    if item.status is report.status:
-        if report.status is State.FAILED and tries_again:
+    if report.tries_again:
+        if item.status is State.FAILED:
             raise Violation(f"S11: {item.id} failed for good with attempts left")
-    elif item.status is None and not tries_again:
+    elif item.status is not report.status:
         raise Violation(f"S5: {item.id} reported {report.status}, which is not its outcome")
-    elif item.status is not None and not tries_again:
-        raise Violation(f"S5: {item.id} reported {report.status} and settled as {item.status}")
 
 
 def _check_end(shadow: Shadow, item: Item, turn: Turn) -> None:
     """A task that has settled had a reason to, and its attempt was told."""
     attempt = item.attempt
-    if attempt and not attempt.over:
+    if attempt and not attempt.stopped and not attempt.ended:
         raise Violation(f"S14: {item.id} settled as {item.status}, its attempt got no Stop")
     match item.status:
         case State.SKIPPED:
@@ -171,7 +178,7 @@ def _check_end(shadow: Shadow, item: Item, turn: Turn) -> None:
             overdue = any(end <= shadow.now for end in item.deadlines)
             just = isinstance(turn.stimulus, event.Tick) and (overdue or (late and last))
         case _:
-            just = turn.report is not None and turn.report.task_id == item.id
+            just = item.id in turn.reports and turn.reports[item.id].status is item.status
     if not just:
         raise Violation(f"S5: {item.id} settled as {item.status} without a reason")
 

@@ -15,6 +15,7 @@ from interlock.model.limits import Rate
 from interlock.model.outcome import State
 from interlock.model.task import Task
 
+
 class Step(NamedTuple):
     """One thing an agent does after working for a while."""
 
@@ -44,6 +45,8 @@ class Behaviour(NamedTuple):
     """How long it goes on after it was told to stop."""
     last_words: str = ""
     """What it says when it has to stop: nothing, `failed`, or (having swallowed it) `finishes`."""
+    vanishes: bool = False
+    """Whether it is gone in the end without having said how it ended."""
     echo: bool = False
     """Whether each of its reports comes twice."""
 
@@ -76,3 +79,5 @@ class Script(NamedTuple):
     protected: tuple[str, ...] = ()
     lateness: float = 0.0
     """How late the clock's ticks come."""
+    batched: bool = False
+    """Whether the reports of one moment come all at once."""

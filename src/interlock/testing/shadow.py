@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 
 from interlock.model.claim import Claim, Mode
+from interlock.model.conflict import conflicts
 from interlock.model.limits import Quota, Rate
 from interlock.model.outcome import State
-from interlock.model.conflict import conflicts
 from interlock.model.task import Task
 
 
@@ -43,13 +43,15 @@ class Attempt:
     claims: tuple[Claim, ...]
     stopped: bool = False
     ended: bool = False
+    doomed: bool = False
+    """Its parent or its group ended in this very turn, so it must be told to stop."""
     has_slot: bool = True
     request: Request | None = None
 
     @property
     def over(self) -> bool:
         """Ended or told to stop, but not gone: a zombie that still holds everything."""
-        return self.stopped or self.ended
+        return self.stopped or self.ended or self.doomed
 
 
 @dataclass(slots=True, eq=False)
@@ -69,6 +71,7 @@ class Item:
     ready: int | None = None
     """The number of the `handle()` in which it last became ready; None while it is not."""
     overtaken: int = 0
+    slots_seen: int = 0
     passed: dict[str, int] = field(default_factory=dict)
     """Younger starts that a coarse count may hold in its favour, by kind of conflict."""
     may_reserve: bool = False
@@ -81,12 +84,16 @@ class Item:
     def running(self) -> bool:
         return self.attempt is not None and not self.attempt.over and self.status is None
 
+    def above(self) -> Iterator[Attempt]:
+        """The attempts above it, nearest first: the one that submitted it, and so on."""
+        attempt = self.parent
+        while attempt is not None:
+            yield attempt
+            attempt = attempt.item.parent
+
     def ancestors(self) -> Iterator[Item]:
         """The tasks above it, nearest first."""
-        above = self.parent
-        while above is not None:
-            yield above.item
-            above = above.item.parent
+        return (attempt.item for attempt in self.above())
 
 
 @dataclass(slots=True, eq=False)
@@ -108,7 +115,7 @@ class Taken:
     request: int
 
 
-@lru_cache(maxsize=None)
+@cache
 def clash(a: Claim, b: Claim) -> bool:
     """Whether two claims on paths or names exclude each other (amounts are counted elsewhere)."""
     if a.is_path != b.is_path:
@@ -118,7 +125,7 @@ def clash(a: Claim, b: Claim) -> bool:
     return a.resource == b.resource and Mode.ALONE in (a.mode, b.mode)
 
 
-@lru_cache(maxsize=None)
+@cache
 def any_clash(many: tuple[Claim, ...], others: tuple[Claim, ...]) -> bool:
     """Whether some claim here excludes some claim there."""
     return any(clash(a, b) for a in many for b in others)
@@ -127,7 +134,9 @@ def any_clash(many: tuple[Claim, ...], others: tuple[Claim, ...]) -> bool:
 class Shadow:
     """Tasks, alive attempts, limits: everything the rules are about."""
 
-    def __init__(self, slots: int, capacities: Mapping[str, int], rates: Mapping[str, Rate]) -> None:
+    def __init__(
+        self, slots: int, capacities: Mapping[str, int], rates: Mapping[str, Rate]
+    ) -> None:
         self.slots = slots
         self.capacities = dict(capacities)
         self.most = dict(capacities)
@@ -205,90 +214,6 @@ class Shadow:
             if a.item not in family and any_clash(wanted, self.exclusive(a.claims))
         ]
 
-    def lacking(self, item: Item, claims: tuple[Claim, ...]) -> list[Claim]:
-        """The counted claims of which not enough may be left.
-
-        What a task holds its descendants may use. How much of that is lent out at the moment
-        depends on who came first, so this takes the cautious view; `exceeding` the generous one.
-        """
-        short = []
-        family = [item.attempt, *_above(item)]
-        for claim in self.counted(claims):
-            users = self.users(claim.resource)
-            kin = [a for a, _ in users if a in family]
-            foreign = [c for a, c in users if a not in family]
-            alone = claim.mode is Mode.ALONE or any(c.mode is Mode.ALONE for _, c in users)
-            capacity = self.capacities[claim.resource]
-            if alone and foreign:
-                short.append(claim)
-            elif not alone or not kin:
-                used = sum(c.amount for _, c in users)
-                lendable = sum(self._lendable(claim.resource, a) for a in _above(item))
-                if claim.amount > max(0, capacity - used) + lendable:
-                    short.append(claim)
-        return short
-
-    def _lendable(self, resource: str, lender: Attempt) -> int:
-        own = sum(c.amount for a, c in self.users(resource) if a is lender)
-        lent = sum(c.amount for a, c in self.users(resource) if lender in _above(a.item))
-        return max(0, own - lent)
-
-    def exceeding(self, item: Item, claims: tuple[Claim, ...]) -> list[Claim]:
-        """The counted claims that are certainly more than is left."""
-        over = []
-        for claim in self.counted(claims):
-            family = [item.attempt, *_above(item)]
-            foreign = [c for a, c in self.users(claim.resource) if a not in family]
-            alone = claim.mode is Mode.ALONE or any(c.mode is Mode.ALONE for c in foreign)
-            before = self.usage(claim.resource, self.alive.values())
-            after = self.usage(claim.resource, self.alive.values(), item, claim)
-            grows = after > before and after > self.capacities[claim.resource]
-            if grows or (alone and foreign):
-                over.append(claim)
-        return over
-
-    def usage(
-        self,
-        resource: str,
-        attempts: Iterable[Attempt],
-        item: Item | None = None,
-        claim: Claim | None = None,
-    ) -> int:
-        """How much these attempts hold together, and `item` too if it had that claim.
-
-        An attempt and its descendants together use what it holds, or more where they need more.
-        """
-        own: dict[Attempt | None, int] = {}
-        for attempt in attempts:
-            held = [c for c in attempt.claims if c.resource == resource and not c.is_path]
-            own[attempt] = sum(self._size(c) for c in held)
-        if item is not None and claim is not None:
-            key = item.attempt if item.attempt in own else None
-            own[key] = own.get(key, 0) + self._size(claim)
-        below: dict[Attempt | None, int] = {}
-        total = 0
-        lines = [(_above(a.item if a else item), a) for a in own]
-        for above, attempt in sorted(lines, key=lambda line: -len(line[0])):
-            used = max(own[attempt], below.get(attempt, 0))
-            lender = next((a for a in above if a in own), None)
-            if lender is None:
-                total += used
-            else:
-                below[lender] = below.get(lender, 0) + used
-        return total
-
-    def _size(self, claim: Claim) -> int:
-        return self.capacities[claim.resource] if claim.mode is Mode.ALONE else claim.amount
-
-    def users(self, resource: str) -> list[tuple[Attempt, Claim]]:
-        """Alive attempts that hold some of a counted resource, and how."""
-        return [
-            (a, c)
-            for a in self.alive.values()
-            for c in a.claims
-            if c.resource == resource and not c.is_path
-        ]
-
     # Slots and rates
 
     def slots_taken(self) -> int:
@@ -308,16 +233,6 @@ class Shadow:
             if self.held_until.get(c.resource, 0.0) > at
             or self.in_window(c.resource, at) + c.amount > self.quotas[c.resource].amount
         ]
-
-
-def _above(item: Item | None) -> list[Attempt]:
-    """The attempts above a task, nearest first."""
-    above = []
-    attempt = item.parent if item else None
-    while attempt is not None:
-        above.append(attempt)
-        attempt = attempt.item.parent
-    return above
 
 
 def _quotas(rates: Mapping[str, Rate]) -> Iterator[tuple[str, Quota]]:

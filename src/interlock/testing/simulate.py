@@ -27,7 +27,8 @@ EXPECTED = (
     "resumed later: take", "resumed later: ask", "resumed later: children", "settled succeeded",
     "settled failed", "settled timed_out", "settled cancelled", "settled skipped",
     "settled conflicted", "Drain", "Shutdown", "Pause", "Unpause", "SetCapacity", "HoldRate",
-    "Prioritize", "CancelGroup", "Cancel", "Used", "ImpossibleClaim", "bad input: DuplicateId",
+    "Prioritize", "CancelGroup", "Cancel", "Used", "Reports", "lost without a word",
+    "ImpossibleClaim", "bad input: DuplicateId",
 )  # fmt: skip
 """A judge that never saw one of these in a thousand worlds would have slept."""
 

@@ -29,6 +29,7 @@ class SimulatedAgent:
         self._next_step = 0
         self._pending = 0
         """The request it waits with, 0 for none."""
+        self._children: list[str] = []
 
     def start(self) -> None:
         """Go to work."""
@@ -82,6 +83,9 @@ class SimulatedAgent:
                     self._after(step.patience, self._be_answered, request)
                 elif self.world.closing:
                     self._after(0.0, self._be_answered, request)
+            case "await":
+                waits = event.AwaitChildren(name, token, request, tuple(self._children))
+                self._ask(waits, request, step)
             case _:
                 self._hand_out(step, request)
 
@@ -121,6 +125,7 @@ class SimulatedAgent:
         plans = tuple(_renamed(plan, names) for plan in step.children)
         shape = event.Submit((), parent=self.task_id, token=self.token)
         taken = self.world.submit(plans, shape)
+        self._children.extend(taken)
         if taken and step.kind == "children" and not self._stopped:
             waits = event.AwaitChildren(self.task_id, self.token, request, taken)
             self._ask(waits, request, step)
@@ -128,7 +133,12 @@ class SimulatedAgent:
             self._go_on()
 
     def _finish(self) -> None:
-        if not self._silent:
+        if self._silent:
+            return
+        if self.behaviour.vanishes:
+            self._ended = True
+            self._leave()
+        else:
             self._end(self.behaviour.status)
 
     def _end(self, status: State) -> None:
@@ -141,9 +151,9 @@ class SimulatedAgent:
         report = event.Ended(
             self.task_id, self.token, status, error, how.retry_after, how.chance, self.gone
         )
-        self.world.tell(report)
+        self.world.report(report)
         if how.echo:
-            self._after(0.125, self.world.tell, report)
+            self._after(0.125, self.world.report, report)
         if not self.gone:
             self._after(how.lag, self._leave)
 
@@ -161,9 +171,9 @@ class SimulatedAgent:
         if not self.gone:
             self.gone = True
             gone = event.Gone(self.task_id, self.token)
-            self.world.tell(gone)
+            self.world.report(gone)
             if self.behaviour.echo:
-                self._after(0.125, self.world.tell, gone)
+                self._after(0.125, self.world.report, gone)
 
 
 def _renamed(plan: Plan, names: dict[str, str]) -> Plan:

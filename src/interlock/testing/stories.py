@@ -38,6 +38,8 @@ class _Storyteller:
         self.seed = seed
         self.dice = Random(seed)
         self.has = {feature: self.dice.random() < 0.45 for feature in FEATURES}
+        if self.has["capacities"]:
+            self.has["counted"] = self.dice.random() < 0.8
         self.slots = self.dice.choice((1, 1, 2, 2, 3, 4, 8))
         self.capacities = {"gpu": self.dice.randint(1, 3), "memory_mb": self.dice.randint(3, 6)}
         quota = Quota(self.dice.randint(1, 4), self.dice.choice((1.0, 2.5, 5.0)))
@@ -64,7 +66,8 @@ class _Storyteller:
         operations.sort(key=lambda o: o.at)
         late = self.dice.choice((0.125, 1.0)) if self.has["late clock"] else 0.0
         limits = (self.slots, self.capacities, self.rates)
-        return Script(self.seed, *limits, tuple(operations), self.protected, late)
+        batched = self.dice.random() < 0.3
+        return Script(self.seed, *limits, tuple(operations), self.protected, late, batched)
 
     def _pause(self) -> float:
         return self.dice.choice(PAUSES)
@@ -143,6 +146,10 @@ class _Storyteller:
             for _ in range(dice.choice((0, 1, 2)))
             if (step := self._step(name, depth)) is not None
         ]
+        if any(step.kind == "orphans" for step in steps) and dice.random() < 0.6:
+            if self.has["extensions"]:
+                steps.append(Step(self._pause(), "extend", self._claims(1)))
+            steps.append(Step(self._pause(), "await", patience=self._pause()))
         fails = self._sometimes("failures", 0.35) or self._sometimes("retries", 0.4)
         status = State.SUCCEEDED
         if fails:
@@ -157,6 +164,7 @@ class _Storyteller:
             lag=self._pause() if self._sometimes("lags", 0.5) else 0.0,
             deaf=dice.choice((0.5, 2.0, 12.0)) if self._sometimes("zombies", 0.6) else 0.0,
             last_words=dice.choice(("", "failed", "finishes")),
+            vanishes=self._sometimes("failures", 0.1),
             echo=self._sometimes("stale reports", 0.3),
         )
 
@@ -195,7 +203,7 @@ class _Storyteller:
             outside = self.ids if self._sometimes("dependencies", 0.1) else []
             chosen = self._after(earlier or outside) if self.dice.random() < 0.3 else ()
             plans.append(self._plan(f"{name}.{number + 1}", chosen, depth + 1))
-        kind = self.dice.choice(("children", "children", "children", "orphans"))
+        kind = self.dice.choice(("children", "children", "orphans"))
         return Step(after, kind, children=tuple(plans), patience=patience)
 
     # Whatever comes from outside
@@ -210,7 +218,9 @@ class _Storyteller:
             ("pauses", event.Unpause()),
             ("capacities", event.SetCapacity("slots", dice.randint(1, 5))),
             ("capacities", event.SetCapacity("gpu", dice.randint(1, 4))),
+            ("capacities", event.SetCapacity("gpu", dice.randint(2, 6))),
             ("capacities", event.SetCapacity("memory_mb", dice.randint(1, 8))),
+            ("capacities", event.SetCapacity("memory_mb", dice.randint(5, 12))),
             ("holds", event.HoldRate("openai", at + self._pause())),
             ("priorities", event.Prioritize(task_id, dice.choice((-3, 0, 4, 9)))),
         ]

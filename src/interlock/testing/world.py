@@ -20,6 +20,7 @@ from interlock.kernel import stimuli as event
 from interlock.kernel.kernel import Kernel
 from interlock.model.outcome import State
 from interlock.model.task import Task
+from interlock.testing import telling
 from interlock.testing.bad_input import bad_tasks
 from interlock.testing.deadlock import would_hang
 from interlock.testing.oracle import Oracle
@@ -43,16 +44,11 @@ class Result:
 
     def lines(self) -> list[str]:
         """The story, one line a step."""
-        return [_line(*step) for step in self.trace]
+        return [telling.line(*step) for step in self.trace]
 
     def trace_hash(self) -> str:
         """The same for the same story, whatever the hash seed of the process."""
         return hashlib.sha256("\n".join(self.lines()).encode()).hexdigest()
-
-
-def _line(now: float, stimulus: event.Stimulus, answer: object) -> str:
-    told_now = ", ".join(map(str, answer)) if isinstance(answer, list) else answer
-    return f"{now:8.3f}  {stimulus}\n            -> {told_now or 'nothing'}"
 
 
 class World:
@@ -75,6 +71,7 @@ class World:
         self._agenda: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
         self._order = 0
         self._timer: float | None = None
+        self._reports: list[event.Ended | event.Gone] = []
 
     def run(self) -> Result:
         """Play the script to its end; the first broken rule ends it early."""
@@ -118,6 +115,19 @@ class World:
         for instruction in answer:
             self._obey(instruction)
         return None
+
+    def report(self, report: event.Ended | event.Gone) -> None:
+        """What an agent has to say of its end, alone or with all others of this moment."""
+        if not self.script.batched:
+            self.tell(report)
+            return
+        if not self._reports:
+            self.later(self.now, self._hand_in)
+        self._reports.append(report)
+
+    def _hand_in(self) -> None:
+        reports, self._reports = tuple(self._reports), []
+        self.tell(event.Reports(reports))
 
     def _obey(self, instruction: told.Instruction) -> None:
         match instruction:
@@ -175,7 +185,9 @@ class World:
             self._check_refusal(tasks, shape, error)
         return tuple(t.id for t in tasks if t.id in known)
 
-    def _check_refusal(self, tasks: tuple[Task, ...], shape: event.Submit, error: UsageError) -> None:
+    def _check_refusal(
+        self, tasks: tuple[Task, ...], shape: event.Submit, error: UsageError
+    ) -> None:
         """Good tasks are refused only for a reason that came up in the meantime."""
         shadow = self.oracle.shadow
         self.oracle.seen[type(error).__name__] += 1

@@ -17,6 +17,18 @@ def test_files_of_a_folder_do_not_conflict_with_files_of_its_folders() -> None:
     assert conflicts(write("src/*.py"), write("src/a/b.py")) is None
 
 
+def test_a_file_does_not_conflict_with_files_of_another_kind_anywhere() -> None:
+    assert conflicts(write("src/a.py"), write("**/*.md")) is None
+    assert conflicts(write("**/README.md"), write("**/*.py")) is None
+
+
+def test_without_case_two_spellings_of_a_path_conflict() -> None:
+    assert conflicts(write("SRC/*.py"), write("src/a.PY")) is None
+    found = conflicts(write("SRC/*.py"), write("src/a.PY"), fold_case=True)
+    assert found is not None
+    assert found.witness == "src/a.py"
+
+
 def test_two_reads_never_conflict() -> None:
     assert conflicts(read("src/**"), read("src/**")) is None
 

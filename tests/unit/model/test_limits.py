@@ -65,9 +65,13 @@ def test_a_quota_that_lets_nothing_through_is_refused() -> None:
     with pytest.raises(InvalidOption, match="lets nothing through"):
         Quota.parse("0/s")
     with pytest.raises(InvalidOption, match="window"):
-        Quota(1, 0.0)
-    with pytest.raises(InvalidOption, match="window"):
         Quota.parse("1/0s")
+
+
+@pytest.mark.parametrize("window", [0.0, -1.0, float("inf"), float("nan")])
+def test_a_window_that_is_nothing_or_has_no_end_is_refused(window: float) -> None:
+    with pytest.raises(InvalidOption, match="above 0 seconds, and finite"):
+        Quota(1, window)
 
 
 def test_a_rate_limits_requests_tokens_or_both() -> None:

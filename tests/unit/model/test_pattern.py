@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.errors import ClaimOutsideWorkspace, InvalidPattern
-from interlock.model.pattern import parse
+from interlock.model.pattern import Alternative, parse
 from interlock.model.segment import DEPTH
 
 
@@ -74,17 +74,17 @@ def test_a_path_is_matched_however_it_is_spelled() -> None:
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("src", "src/"),
-        ("src", "src/**"),
-        ("src", "./src//."),
-        ("src", "src/**/**"),
-        ("src", "src/x/.."),
+        ("src/", "src/**"),
+        ("src/", "./src//."),
+        ("src/", "src/**/**"),
+        ("src/", "src/x/.."),
         ("src/a.ts", "./src//a.ts"),
         ("y", "x/../y"),
         (".", "**"),
         (".", "./"),
         (".", "x/.."),
         ("**/x", "**/**/x"),
+        ("**/x/", "**/x/**"),
         ("a*b", "a**b"),
         ("*", "***"),
         ("*/", "*/x/.."),
@@ -104,6 +104,14 @@ def test_two_spellings_are_one_pattern(one: str, other: str) -> None:
     assert hash(parse(one)) == hash(parse(other))
 
 
+@pytest.mark.parametrize("text", ["src", "src/a.py", "**/src", "packages/*/src", "{a,b}"])
+def test_with_a_slash_at_the_end_it_is_another_pattern(text: str) -> None:
+    assert parse(text) != parse(text + "/")
+    (plain, *_), (folder, *_) = parse(text).alternatives, parse(text + "/").alternatives
+    assert (plain.open_end, folder.open_end) == (True, False)
+    assert plain != folder
+
+
 def test_a_pattern_remembers_how_it_was_written() -> None:
     assert parse("./src//").text == "./src//"
     assert str(parse("./src//")) == "./src//"
@@ -114,17 +122,33 @@ def test_leading_plain_names_are_the_prefix() -> None:
     assert alternative.prefix == ("src", "api")
     assert alternative.rest[0] is DEPTH
     assert len(alternative.rest) == 2
+    assert not alternative.is_plain
     assert not alternative.is_subtree
+    assert not alternative.open_end
 
 
 @pytest.mark.parametrize(
-    ("text", "prefix"), [("src/api", ("src", "api")), ("src/", ("src",)), (".", ()), ("**", ())]
+    ("text", "prefix"),
+    [("src/", ("src",)), ("src/api/**", ("src", "api")), (".", ()), ("**", ())],
 )
-def test_a_plain_path_is_a_subtree(text: str, prefix: tuple[str, ...]) -> None:
+def test_a_folder_is_a_subtree(text: str, prefix: tuple[str, ...]) -> None:
     (alternative,) = parse(text).alternatives
+    assert (alternative.prefix, alternative.rest) == (prefix, (DEPTH,))
     assert alternative.is_subtree
-    assert alternative.prefix == prefix
-    assert alternative.rest == ()
+    assert not alternative.is_plain
+    assert not alternative.open_end
+
+
+def test_a_plain_path_is_open_ended() -> None:
+    (alternative,) = parse("src/api").alternatives
+    assert (alternative.prefix, alternative.rest) == (("src", "api"), ())
+    assert alternative.is_plain
+    assert alternative.open_end
+    assert not alternative.is_subtree
+
+
+def test_a_path_of_no_names_is_the_workspace() -> None:
+    assert (Alternative((), ()),) == parse("**").alternatives
 
 
 @pytest.mark.parametrize(

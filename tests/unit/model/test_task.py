@@ -57,6 +57,24 @@ def test_a_priority_that_is_no_whole_number_is_refused(priority: object) -> None
         Task("t", priority=priority)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("claims", [["src/**"], "src/**", [write("a"), "src/**"]])
+def test_a_claim_that_is_only_text_is_refused(claims: object) -> None:
+    with pytest.raises(InvalidOption, match=r"task 't': 'src/\*\*' in claims is no claim; make"):
+        Task("t", claims=claims)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("item", [3, None, ["gpu"]])
+def test_what_is_neither_text_nor_a_claim_cannot_be_used(item: object) -> None:
+    with pytest.raises(InvalidOption, match=r"task 't': uses: .* is no claim; write") as caught:
+        Task("t", uses=["gpu", item])  # type: ignore[list-item]
+    assert repr(item) in str(caught.value)
+
+
+def test_a_claim_that_cannot_be_read_is_refused_with_the_task() -> None:
+    with pytest.raises(InvalidOption, match="task 't': 'gpu=two': write the amount"):
+        Task("t", uses="gpu=two")
+
+
 def test_a_task_is_frozen_and_replaced_rather_than_changed() -> None:
     task = Task("t", writes="a", after="b", timeout=5, retry=Retry(attempts=2))
     with pytest.raises(dataclasses.FrozenInstanceError):

@@ -1,0 +1,18 @@
+"""The judge is good: it finds every bug that was planted in the kernel, and soon."""
+
+from __future__ import annotations
+
+import pytest
+
+from interlock.testing.planted import BUGS, first_seed
+
+SEEDS = range(500)
+
+
+def test_at_least_twenty_bugs_are_planted() -> None:
+    assert len(BUGS) >= 20
+
+
+@pytest.mark.parametrize("sentence", BUGS)
+def test_the_judge_notices_that(sentence: str) -> None:
+    assert first_seed(sentence, SEEDS) is not None
