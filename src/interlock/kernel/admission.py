@@ -268,7 +268,7 @@ class Admission:
             return
         if amount == ALL:
             amount = meter.capacity
-            meter.alone = grant if meter.alone is None else meter.alone
+            meter.alone[grant] = None
         wanted = amount
         for lender in waiter.profile.lenders:
             part = min(wanted, lender.lendable(meter))
@@ -300,19 +300,41 @@ class Admission:
             self._review_closers()
 
     def _release_amounts(self, grant: Grant) -> None:
-        borrowed: dict[Meter, int] = {}
+        borrowed = dict.fromkeys(grant.amounts, 0)
+        for _, meter, amount in grant.loans:
+            borrowed[meter] += amount
+        if any(grant.lent.values()):
+            self._hand_down(grant)
         for lender, meter, amount in grant.loans:
-            borrowed[meter] = borrowed.get(meter, 0) + amount
             if lender.released:
                 meter.used -= amount
             else:
                 lender.lent[meter] -= amount
         for meter, amount in grant.amounts.items():
             # What it lent out is still in use; the borrower gives it back.
-            meter.used -= amount - borrowed.get(meter, 0) - grant.lent.get(meter, 0)
-            if meter.alone is grant:
-                meter.alone = None
+            meter.used -= amount - borrowed[meter] - grant.lent.get(meter, 0)
+            meter.alone.pop(grant, None)
             self.reopen(meter)
+
+    def _hand_down(self, grant: Grant) -> None:
+        """Who borrowed from this grant what it had itself borrowed, owes its lenders instead."""
+        for borrower in self.grants:
+            kept: list[tuple[Grant, Meter, int]] = []
+            for lender, meter, amount in borrower.loans:
+                while lender is grant and amount:
+                    source = next((loan for loan in grant.loans if loan[1] is meter), None)
+                    if source is None:
+                        break
+                    part = min(amount, source[2])
+                    grant.loans.remove(source)
+                    if source[2] > part:
+                        grant.loans.append((source[0], meter, source[2] - part))
+                    kept.append((source[0], meter, part))
+                    grant.lent[meter] -= part
+                    amount -= part
+                if amount:
+                    kept.append((lender, meter, amount))
+            borrower.loans = kept
 
     def lend_slot(self, grant: Grant) -> None:
         """The holder waits in mid-flight: its slot is free for others."""

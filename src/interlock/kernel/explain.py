@@ -135,7 +135,7 @@ def _lacking(kernel: Kernel, meter: Meter, wanted: int) -> LackingCapacity:
         amount = int(grant.holds_slot) if slots else grant.amounts.get(meter, 0)
         if amount:
             holders.append((grant.owner.entry.task.id, amount, grant.owner.started_at))
-    free = 0 if meter.alone is not None else max(0, meter.capacity - meter.used)
+    free = 0 if meter.alone else max(0, meter.capacity - meter.used)
     ahead = meter.reserved.owner.task.id if meter.reserved is not None else ""
     return LackingCapacity(meter.name, wanted, free, meter.capacity, tuple(holders), ahead)
 

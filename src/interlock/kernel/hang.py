@@ -37,8 +37,6 @@ class _Hope:
             self.stuck[request.grant] = request.attempt
         if children:
             self.stuck[parent.grant] = parent
-        self.ends: dict[str, bool] = {}
-        """Unstarted tasks that are known to be able to end, once the unstuck ones have."""
 
     def reaches(self, attempts: Sequence[Attempt]) -> bool:
         changed = True
@@ -99,19 +97,24 @@ class _Hope:
         return all(self._enough(meter, amount, lenders) for meter, amount in amounts)
 
     def _enough(self, meter: Meter, amount: int, lenders: tuple[Grant, ...]) -> bool:
+        """Whether an amount is left beside the stuck attempts, with what the lenders can lend."""
         if meter.window is not None:
             return True
-        foreign = sum(
-            grant.amounts.get(meter, 0) - _borrowed(grant, meter)
-            for grant in self.stuck
-            if grant not in lenders
-        )
+        holders = dict.fromkeys([*self.stuck, *lenders])
+        loans = [
+            (lender, part)
+            for borrower in self.stuck
+            for lender, lent, part in borrower.loans
+            if lent is meter and lender in holders
+        ]
+        used = sum(grant.amounts.get(meter, 0) for grant in holders)
+        used -= sum(part for _, part in loans)
+        lendable = sum(grant.amounts.get(meter, 0) for grant in lenders)
+        lendable -= sum(part for lender, part in loans if lender in lenders)
+        if any(grant in holders and grant not in lenders for grant in meter.alone):
+            return False
         if amount == ALL:
-            return not foreign
-        alone = meter.alone is not None and meter.alone in self.stuck and meter.alone not in lenders
-        # Where nobody stuck holds any, only a lowered capacity is in the way, and that can be raised.
-        return not alone and (not foreign or foreign + amount <= meter.capacity)
-
-
-def _borrowed(grant: Grant, meter: Meter) -> int:
-    return sum(part for lender, lent, part in grant.loans if lent is meter)
+            return used == lendable
+        # Where nobody stuck holds any, only a lowered capacity is in the way, and it can be raised.
+        foreign = used - lendable
+        return not foreign or foreign + amount <= meter.capacity

@@ -48,7 +48,8 @@ class Meter:
         self.capacity = capacity
         self.window = window
         self.used = 0
-        self.alone: Grant | None = None
+        self.alone: dict[Grant, None] = {}
+        """Who holds all of it: one, or one and its descendants."""
         self.zombies = 0
         """How many zombies hold some of it."""
         self.line = Lines(Point()).of(True)
@@ -67,7 +68,7 @@ class Meter:
             return False
         if lenders and self.window is None:
             return self._fits_with(amount, lenders)
-        if self.alone is not None:
+        if self.alone:
             return False
         if amount == ALL:
             return self.used == 0
@@ -75,10 +76,11 @@ class Meter:
 
     def _fits_with(self, amount: int, lenders: tuple[Grant, ...]) -> bool:
         lendable = sum(grant.lendable(self) for grant in lenders)
+        if not all(grant in lenders for grant in self.alone):
+            return False
         if amount == ALL:
             return self.used == lendable
-        free = 0 if self.alone is not None else max(0, self.capacity - self.used)
-        return amount <= free + lendable
+        return amount <= max(0, self.capacity - self.used) + lendable
 
     def give_back(self, now: float) -> float | None:
         """For a rate: return what the window has passed for; when more comes back, if it will."""

@@ -34,14 +34,15 @@ _CLUMSY = (AttributeError, TypeError, NameError, UnboundLocalError)
 
 
 def first_seed(name: str, seeds: range) -> int | None:
-    """The first of these seeds in whose world the planted bug is noticed."""
-    with BUGS[name]():
-        for seed in seeds:
-            found = World(make_script(seed)).run().violation
-            if found is not None and isinstance(found.__cause__, _CLUMSY):
-                raise found.__cause__
-            if found is not None:
-                return seed
+    """The first of these seeds in whose world the planted bug, and nothing else, is noticed."""
+    for seed in seeds:
+        script = make_script(seed)
+        with BUGS[name]():
+            found = World(script).run().violation
+        if found is not None and isinstance(found.__cause__, _CLUMSY):
+            raise found.__cause__
+        if found is not None and World(script).run().violation is None:
+            return seed
     return None
 
 
