@@ -1,4 +1,4 @@
-"""Who may start: all claims and a slot at once, in order, at a cost that does not grow with the queue.
+"""Who may start: all claims and a slot at once, in order, at a cost that does not grow.
 
 Every waiter is on one shelf: of a point that blocks it, or of those whom nothing blocks. When a
 point is released, its shelf is listed; nobody is looked at yet. When there is capacity, the best
@@ -20,7 +20,7 @@ from heapq import heappop, heappush
 
 from interlock.kernel.lines import Line
 from interlock.kernel.meters import ALL, Meter, Spent
-from interlock.kernel.shelves import Point, Shelf
+from interlock.kernel.shelves import NEVER, Point, Shelf
 from interlock.kernel.table import Table, grant_blocks
 from interlock.kernel.waiters import Amounts, Grant, Key, Profile, Waiter
 
@@ -194,6 +194,8 @@ class Admission:
         """Grant whatever can be granted now, best first."""
         granted: list[tuple[Waiter, Grant]] = []
         self._review_reserved()
+        for waiter in self.closers:
+            waiter.clears_at = self._clears_at(waiter, now)
         if self._seated:
             self._admit_from(self._seated, granted, now)
         self._admit_from(self._opened, granted, now)
@@ -412,6 +414,20 @@ class Admission:
                 self._open_lines(waiter)
             elif not waiter.closes:
                 self._close_lines(waiter)
+
+    def _clears_at(self, waiter: Waiter, now: float) -> float:
+        """When what blocks a waiter is expected to be gone; a thing of the past if unknown."""
+        latest = NEVER
+        for grant in self.grants:
+            if grant_blocks(grant, waiter):
+                attempt = grant.owner
+                estimate = attempt.entry.task.estimate
+                if estimate is None:
+                    return NEVER
+                end = attempt.started_at + estimate
+                # Who has outrun its estimate is expected to take as long again.
+                latest = max(latest, end if end > now else 2 * now - attempt.started_at)
+        return latest
 
     def _zombie_blocks(self, waiter: Waiter) -> bool:
         return any(grant_blocks(grant, waiter) for grant in self.zombies)

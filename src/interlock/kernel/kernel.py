@@ -132,7 +132,7 @@ class Kernel:
         """
         if now < self.now:
             raise ClockWentBack(f"time {now} was given after {self.now}; time never goes back")
-        self.now = now
+        self.now = self.table.now = now
         self.admission.turn += 1
         self.out = []
         self._handlers[type(stimulus)](stimulus)

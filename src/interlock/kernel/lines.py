@@ -58,7 +58,7 @@ class Line:
         self.place.closed += 1
 
     def reopen(self, waiter: Waiter) -> None:
-        """This waiter holds nobody back any more."""
+        """Let everybody past this waiter again."""
         self.closers.remove(waiter)
         self.place.closed -= 1
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from heapq import heappop
 from typing import TYPE_CHECKING
 
+NEVER = float("-inf")
+
 if TYPE_CHECKING:
     from interlock.kernel.lines import Lines
     from interlock.kernel.waiters import Key, Profile, Waiter
@@ -57,13 +59,8 @@ class Shelf:
         writer = None
         if anyway or not (point.writers or point.readers):
             writer = self._first(self.writers)
-            if writer is not None and not anyway and point.lines is not None:
-                line = point.lines.writers
-                if line is not None and line.closers and line.items[0] in line.closers:
-                    # The oldest of all of these may not be passed: if it is not first on the
-                    # shelf either, it waits elsewhere, and nobody here can start.
-                    if writer.turn > line.items[0].turn:
-                        writer = None
+            if writer is not None and not anyway and _stands_behind(writer, point.lines):
+                writer = None
         if reader is not None and (writer is None or reader.key < writer.key):
             return reader, False
         return None if writer is None else (writer, True)
@@ -76,3 +73,16 @@ class Shelf:
                 return waiter
             heappop(heap)
         return None
+
+
+def _stands_behind(waiter: Waiter, lines: Lines | None) -> bool:
+    """Whether the oldest who wants to write here may not be passed, so that nobody else can start.
+
+    If that one is not the best on its shelf, it waits elsewhere. This is only a shortcut past
+    looking at each of those behind it.
+    """
+    line = lines.writers if lines is not None else None
+    if line is None or not line.closers:
+        return False
+    oldest = line.items[0]
+    return oldest.closes and oldest.clears_at == NEVER and oldest.turn < waiter.turn

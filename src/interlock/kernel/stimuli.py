@@ -121,7 +121,7 @@ class Answer(NamedTuple):
 
 
 class SetCapacity(NamedTuple):
-    """A counted resource (`slots` is one) now has this capacity. Nothing that runs is taken away."""
+    """A counted resource (`slots` is one) now has this capacity; what runs keeps what it has."""
 
     resource: str
     capacity: int

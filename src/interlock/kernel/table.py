@@ -33,6 +33,7 @@ class Table:
         fold_case: bool,
     ) -> None:
         self.fold_case = fold_case
+        self.now = 0.0
         self.names: dict[str, Place] = {}
         self.root = Folder("", None)
         self.globs: dict[Alternative, Glob] = {}
@@ -200,7 +201,7 @@ class Table:
                 if held is not None:
                     return held, writes, False
             for lines in place.passes:
-                if lines.closed and _closed(lines, place, writes, waiter):
+                if lines.closed and self._closed(lines, place, writes, waiter):
                     return lines.point, writes, True
         return None
 
@@ -218,6 +219,33 @@ class Table:
                     return other.own
         return None
 
+    def _closed(self, lines: Lines, place: Place, writes: bool, waiter: Waiter) -> bool:
+        """Whether a start would go past an older one that nobody may pass any more."""
+        if waiter.exempt:
+            return False
+        for line in (lines.writers, lines.readers if writes else None):
+            for ahead in line.closers if line is not None else ():
+                if (
+                    ahead.turn < waiter.turn
+                    and not self._out_of_its_way(ahead, waiter)
+                    # Lines are kept by folder; whether patterns really meet is seen only here.
+                    and any(
+                        (writes or theirs) and places_conflict(place, other)
+                        for other, theirs in ahead.needs
+                    )
+                ):
+                    return True
+        return False
+
+    def _out_of_its_way(self, ahead: Waiter, waiter: Waiter) -> bool:
+        """Whether the estimates say that a waiter will be done before `ahead` could start."""
+        estimate = waiter.estimate
+        return (
+            estimate is not None
+            and self.now + estimate <= ahead.clears_at
+            and ahead.overtaken < 4 * self.slots.capacity
+        )
+
 
 def _held_by_others(point: Point, writes: bool, kin: tuple[Grant, ...]) -> bool:
     """Whether somebody other than the kin holds a point in a way that excludes us."""
@@ -230,21 +258,6 @@ def _held_by_others(point: Point, writes: bool, kin: tuple[Grant, ...]) -> bool:
                 else:
                     readers -= 1
     return writers > 0 or (writes and readers > 0)
-
-
-def _closed(lines: Lines, place: Place, writes: bool, waiter: Waiter) -> bool:
-    """Whether a start would go past an older one that nobody may pass any more."""
-    if waiter.exempt:
-        return False
-    for line in (lines.writers, lines.readers if writes else None):
-        for ahead in line.closers if line is not None else ():
-            # Lines are kept by folder; whether patterns in them really meet is seen only here.
-            if ahead.turn < waiter.turn and any(
-                (writes or theirs) and places_conflict(place, other)
-                for other, theirs in ahead.needs
-            ):
-                return True
-    return False
 
 
 def grant_blocks(grant: Grant, waiter: Waiter) -> bool:

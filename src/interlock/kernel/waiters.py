@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from interlock.kernel.shelves import Shelf
+from interlock.kernel.shelves import NEVER, Shelf
 
 if TYPE_CHECKING:
     from interlock.kernel.lines import Line
@@ -91,6 +91,7 @@ class Waiter:
 
     __slots__ = (
         "alive",
+        "clears_at",
         "closes",
         "key",
         "last_passer",
@@ -125,7 +126,14 @@ class Waiter:
         self.overtaken_for_slot = 0
         self.last_passer = 0
         self.closes = False
-        """Nobody younger may pass it any more."""
+        """Nobody younger may pass it any more, but for those who are out of its way in time."""
+        self.clears_at = NEVER
+        """When what blocks it is expected to be gone, if it closes its lines."""
+
+    @property
+    def estimate(self) -> float | None:
+        """How long its task is thought to take, if that was said."""
+        return None if self.midflight else self.owner.task.estimate
 
     @property
     def exempt(self) -> bool:
