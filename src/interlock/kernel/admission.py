@@ -20,8 +20,8 @@ from heapq import heappop, heappush
 
 from interlock.kernel.lines import Line
 from interlock.kernel.meters import ALL, Meter, Spent
-from interlock.kernel.shelves import NEVER, Point, Shelf
-from interlock.kernel.table import Table, grant_blocks
+from interlock.kernel.shelves import Point, Shelf
+from interlock.kernel.table import Table, grant_blocks, waiters_conflict
 from interlock.kernel.waiters import Amounts, Grant, Key, Profile, Waiter
 
 FIRST: float = float("-inf")
@@ -42,7 +42,7 @@ class Admission:
         self.halted = False
         """Nothing new starts; waits in mid-flight are still served."""
         self.profiles: dict[object, Profile] = {}
-        self.grants: dict[Grant, None] = {}
+        self.grants = table.grants
         self.zombies: dict[Grant, None] = {}
         self.closers: dict[Waiter, None] = {}
         """Waiters that nobody younger may pass, unless a zombie blocks them."""
@@ -194,8 +194,6 @@ class Admission:
         """Grant whatever can be granted now, best first."""
         granted: list[tuple[Waiter, Grant]] = []
         self._review_reserved()
-        for waiter in self.closers:
-            waiter.clears_at = self._clears_at(waiter, now)
         if self._seated:
             self._admit_from(self._seated, granted, now)
         self._admit_from(self._opened, granted, now)
@@ -245,7 +243,10 @@ class Admission:
         if not waiter.exempt:
             self._overtake(waiter)
         self._leave(waiter)
-        grant = waiter.owner.grant if waiter.midflight else Grant(waiter.owner)
+        if waiter.midflight:
+            grant: Grant = waiter.owner.grant
+        else:
+            grant = Grant(waiter.owner, now, waiter.estimate)
         if not waiter.profile.seated:
             self.slots.used += 1
             grant.holds_slot = True
@@ -380,6 +381,9 @@ class Admission:
             for older in line.older(waiter):
                 if older.last_passer == passer or (self.zombies and self._zombie_blocks(older)):
                     continue
+                # Patterns stand in the line of their prefix folder without meeting all of it.
+                if (waiter.patterned or older.patterned) and not waiters_conflict(waiter, older):
+                    continue
                 older.last_passer = passer
                 older.overtaken += 1
                 if older.overtaken >= limit and older not in self.closers:
@@ -415,20 +419,6 @@ class Admission:
             elif not waiter.closes:
                 self._close_lines(waiter)
 
-    def _clears_at(self, waiter: Waiter, now: float) -> float:
-        """When what blocks a waiter is expected to be gone; a thing of the past if unknown."""
-        latest = NEVER
-        for grant in self.grants:
-            if grant_blocks(grant, waiter):
-                attempt = grant.owner
-                estimate = attempt.entry.task.estimate
-                if estimate is None:
-                    return NEVER
-                end = attempt.started_at + estimate
-                # Who has outrun its estimate is expected to take as long again.
-                latest = max(latest, end if end > now else 2 * now - attempt.started_at)
-        return latest
-
     def _zombie_blocks(self, waiter: Waiter) -> bool:
         return any(grant_blocks(grant, waiter) for grant in self.zombies)
 
@@ -448,7 +438,8 @@ class Admission:
         """Whether a waiter lacks something else than some of a meter, and a slot."""
         profile = waiter.profile
         return self.table.blocker(waiter) is not None or any(
-            other is not meter and not other.fits(amount, profile.lenders)
+            other is not meter
+            and (not other.fits(amount, profile.lenders) or other.is_kept_from(waiter))
             for other, amount in profile.amounts
         )
 

@@ -81,7 +81,7 @@ def _claims(kernel: Kernel, entry: Entry) -> Iterator[Reason]:
             overtaken = ahead.overtaken
             for mine in entry.task.claims:
                 for theirs in older.task.claims:
-                    if _meet(mine, theirs) is not None:
+                    if _meet(kernel, mine, theirs) is not None:
                         yield ReservedClaim(mine, older.task.id, theirs, older.since, overtaken)
 
 
@@ -92,7 +92,7 @@ def _held(kernel: Kernel, claims: tuple[Claim, ...], kin: tuple[Grant, ...]) -> 
         attempt: Attempt = grant.owner
         for mine in claims:
             for theirs in (*attempt.entry.task.claims, *attempt.extra):
-                witness = _meet(mine, theirs)
+                witness = _meet(kernel, mine, theirs)
                 # A name with a capacity is counted, not held; it is explained as capacity.
                 if witness is not None and mine.resource not in kernel.table.meters:
                     yield HeldClaim(
@@ -105,8 +105,8 @@ def _held(kernel: Kernel, claims: tuple[Claim, ...], kin: tuple[Grant, ...]) -> 
                     )
 
 
-def _meet(mine: Claim, theirs: Claim) -> str | None:
-    found = conflicts(mine, theirs)
+def _meet(kernel: Kernel, mine: Claim, theirs: Claim) -> str | None:
+    found = conflicts(mine, theirs, fold_case=kernel.table.fold_case)
     return found.witness if found else None
 
 

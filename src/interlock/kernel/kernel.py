@@ -37,7 +37,7 @@ from interlock.kernel.order import count_claims, start_key
 from interlock.kernel.records import Attempt, Entry, Group
 from interlock.kernel.states import MAY_FOLLOW
 from interlock.kernel.submission import check_submission, raise_tails
-from interlock.kernel.table import Table
+from interlock.kernel.table import Table, check_capacity
 from interlock.kernel.timers import Timer, Timers
 from interlock.kernel.waiters import Grant, Waiter
 from interlock.model.claim import Claim, uses
@@ -48,6 +48,7 @@ from interlock.model.task import Task
 from interlock.model.why import Explanation
 
 _FAILURES = frozenset({State.FAILED, State.TIMED_OUT, State.CONFLICTED})
+_ATTEMPT_ENDS = frozenset({State.SUCCEEDED, State.FAILED, State.CONFLICTED})
 _DEFAULT_ESTIMATE = 1.0
 
 
@@ -318,11 +319,10 @@ class Kernel:
     # -- ending -----------------------------------------------------------------------------
 
     def _ended(self, stimulus: s.Ended) -> None:
+        _check_end(stimulus)
         attempt = self._alive(stimulus.task_id, stimulus.token, stimulus)
         if attempt is None:
             return
-        if stimulus.status not in (State.SUCCEEDED, State.FAILED, State.CONFLICTED):
-            raise InvalidOption(f"an attempt cannot end as {stimulus.status}")
         decided = attempt.ended
         if not decided:
             self._close(attempt)
@@ -353,6 +353,8 @@ class Kernel:
             self._release(attempt)
 
     def _reports(self, stimulus: s.Reports) -> None:
+        for report in stimulus.reports:
+            _check_end(report)
         for report in stimulus.reports:
             self._handlers[type(report)](report)
             while self._agenda:
@@ -484,18 +486,12 @@ class Kernel:
 
     def _set_capacity(self, stimulus: s.SetCapacity) -> None:
         meter = self.table.meters.get(stimulus.resource)
-        least = 0
         if meter is None or meter.window is not None:
             raise UnknownResource(
                 f"{stimulus.resource!r} has no capacity to change; "
                 f"these have: {', '.join(n for n, m in self.table.meters.items() if not m.window)}"
             )
-        if not isinstance(stimulus.capacity, int) or stimulus.capacity < least:
-            raise InvalidOption(
-                f"the capacity of {stimulus.resource!r} cannot be {stimulus.capacity!r}; "
-                f"write a whole number, {least} or more"
-            )
-        meter.capacity = stimulus.capacity
+        meter.capacity = check_capacity(stimulus.resource, stimulus.capacity, 0)
         self.admission.reopen(meter)
 
     def _hold_rate(self, stimulus: s.HoldRate) -> None:
@@ -609,6 +605,13 @@ class Kernel:
         entry.since = self.now
         if detail is not None:
             self.out.append(Change(entry.task.id, state, detail))
+
+
+def _check_end(report: s.Ended | s.Gone) -> None:
+    if isinstance(report, s.Ended) and report.status not in _ATTEMPT_ENDS:
+        raise InvalidOption(
+            f"an attempt cannot end as {report.status}; say {', '.join(sorted(_ATTEMPT_ENDS))}"
+        )
 
 
 def _known(state: State | None, default: State | None = None) -> State:

@@ -3,7 +3,7 @@
 Priority first. Then wide claims: whoever conflicts with more than half of all unfinished work so
 seldom finds nothing in its way that it goes first when it does. Then whoever has the longest chain
 of work behind it, with half of its own; then whoever claims the most; then whoever came first.
-All of it is fixed when a task becomes ready. docs/benchmarks.md has the measurements.
+All of it is fixed when a task becomes ready. docs/architecture.md has the reasons.
 """
 
 from __future__ import annotations

@@ -36,22 +36,12 @@ _REMEMBERED = 10_000
 
 
 class Place:
-    """Something that can be claimed as a whole."""
+    """Something that can be claimed as a whole: this one by a name, the others as paths."""
 
-    __slots__ = (
-        "label",
-        "looks",
-        "marks",
-        "own",
-        "passes",
-        "queues",
-        "refs",
-        "users",
-        "writers",
-    )
+    __slots__ = ("looks", "marks", "name", "own", "passes", "queues", "refs", "users", "writers")
 
-    def __init__(self, label: str) -> None:
-        self.label = label
+    def __init__(self, name: str) -> None:
+        self.name = name
         self.own = Point()
         here = Lines(self.own)
         self.marks: tuple[Point, ...] = (self.own,)
@@ -80,40 +70,54 @@ class Folder(Place):
 
     __slots__ = (
         "above",
-        "alternative",
+        "alternative_or_none",
         "below",
         "beneath",
         "children",
         "file",
+        "held",
         "held_as_folder",
-        "name",
-        "path",
         "patterns",
         "under",
         "writers_under",
     )
 
     def __init__(self, name: str, parent: Folder | None) -> None:
-        path = (*parent.path, name) if parent else ()
-        super().__init__("/".join(path) or "**")
-        self.name = name
-        self.path: tuple[str, ...] = path
+        super().__init__(name)
         self.above: tuple[Folder, ...] = (*parent.above, parent) if parent else ()
-        self.alternative = Alternative(path, (DEPTH,))
+        self.alternative_or_none: Alternative | None = None
         self.file: File | None = None
+        self.held: dict[Path, int] = {}
+        """Paths and patterns at or below this folder that are held; kept only for patterns."""
         self.held_as_folder = 0
         self.children: dict[str, Folder] = {}
-        self.patterns: dict[Glob, int] = {}
+        self.patterns: dict[Glob, int] | None = None
         """Patterns with this prefix that are held now, and how often."""
-        self.below = Point()
-        self.marks = (self.own, *(folder.below for folder in self.above))
-        self.looks = (self.own, *(folder.own for folder in self.above), self.below)
-        self.beneath = Lines(self.own)
-        here = self.queues[0]
-        self.queues = (here, *(folder.beneath for folder in self.above))
-        self.passes = (here, *(folder.queues[0] for folder in self.above), self.beneath)
+        own, here = self.own, self.queues[0]
+        self.below = below = Point()
+        self.beneath = beneath = Lines(own)
+        if parent is None:
+            self.looks, self.passes = (own, below), (here, beneath)
+        else:
+            # What the parent has, but for the parts that are about itself only.
+            self.marks = (own, *parent.marks[1:], parent.below)
+            self.looks = (own, *parent.looks[:-1], below)
+            self.queues = (here, *parent.queues[1:], parent.beneath)
+            self.passes = (here, *parent.passes[:-1], beneath)
         self.under = 0
         self.writers_under = 0
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The names on the way to here."""
+        return tuple(folder.name for folder in (*self.above[1:], self)) if self.above else ()
+
+    @property
+    def alternative(self) -> Alternative:
+        """The folder as a pattern."""
+        if self.alternative_or_none is None:
+            self.alternative_or_none = Alternative(self.path, (DEPTH,))
+        return self.alternative_or_none
 
     def crowd(self, write: bool) -> int:
         if write:
@@ -140,15 +144,16 @@ class File(Place):
 
     __slots__ = ("alternative", "folder")
 
-    def __init__(self, folder: Folder) -> None:
-        super().__init__(folder.label)
+    def __init__(self, folder: Folder, alternative: Alternative) -> None:
+        self.name = folder.name
         self.folder = folder
-        self.alternative = Alternative(folder.path, ())
+        self.alternative = alternative
         self.own = folder.own
         self.marks = folder.marks
         self.looks = folder.looks
         self.queues = folder.queues
         self.passes = folder.passes
+        self.refs = 0
 
     def crowd(self, write: bool) -> int:
         return self.folder.crowd(write)
@@ -163,14 +168,14 @@ class Glob(Place):
     __slots__ = ("alternative", "folder", "verdicts")
 
     def __init__(self, alternative: Alternative, folder: Folder) -> None:
-        super().__init__(f"{folder.label}: {alternative}")
+        super().__init__(folder.name)
         self.alternative = alternative
         self.folder = folder
         chain = (folder, *folder.above)
         self.marks = (self.own, *(each.below for each in chain))
         self.looks = tuple(each.own for each in chain)
-        # Overtaking is counted as if the pattern were its prefix folder: to know exactly whom a
-        # pattern overtakes would mean to test it against all that wait.
+        # It stands in the lines of its prefix folder; whom it really conflicts with there is
+        # tested one by one.
         self.queues = folder.queues
         self.passes = folder.passes
         self.verdicts: dict[Path, bool] = {}
@@ -179,11 +184,12 @@ class Glob(Place):
         return self.folder.crowd(write)
 
     def count(self, write: bool, by: int) -> None:
-        super().count(write, by)
         self.folder.count_under(write, by)
 
     def meets(self, other: Path) -> bool:
         """Whether some path belongs to both: exact, and remembered."""
+        if self.alternative.ends_apart(other.alternative):
+            return False
         known = self.verdicts.get(other)
         if known is None:
             if len(self.verdicts) >= _REMEMBERED:
@@ -195,20 +201,18 @@ class Glob(Place):
     def held_nearby(self) -> Iterator[Path]:
         """Paths and patterns that are held where this pattern might match."""
         for folder in self.folder.above:
-            yield from folder.patterns
-        todo = [self.folder]
-        while todo:
-            folder = todo.pop()
-            yield from folder.patterns
-            for child in folder.children.values():
-                own, below = child.own, child.below
-                if own.writers or own.readers:
-                    yield child if child.held_as_folder or child.file is None else child.file
-                if below.writers or below.readers:
-                    todo.append(child)
+            yield from folder.patterns or ()
+        # The latest first: whoever is found is watched, and that one is likely to stay longest.
+        yield from reversed(self.folder.held)
 
 
 Path = Folder | File | Glob
+
+
+def chain(place: Path) -> tuple[Folder, ...]:
+    """The folder of a path, with all folders above."""
+    folder = place if isinstance(place, Folder) else place.folder
+    return (folder, *folder.above)
 
 
 def places_conflict(a: Place, b: Place) -> bool:

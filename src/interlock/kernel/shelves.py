@@ -5,8 +5,6 @@ from __future__ import annotations
 from heapq import heappop
 from typing import TYPE_CHECKING
 
-NEVER = float("-inf")
-
 if TYPE_CHECKING:
     from interlock.kernel.lines import Lines
     from interlock.kernel.waiters import Key, Profile, Waiter
@@ -85,4 +83,4 @@ def _stands_behind(waiter: Waiter, lines: Lines | None) -> bool:
     if line is None or not line.closers:
         return False
     oldest = line.items[0]
-    return oldest.closes and oldest.clears_at == NEVER and oldest.turn < waiter.turn
+    return oldest.closes and waiter.estimate is None and oldest.turn < waiter.turn

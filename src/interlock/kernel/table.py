@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from interlock.errors import ImpossibleClaim, InvalidOption, ProtectedPath, UnknownResource
 from interlock.kernel.lines import Lines
 from interlock.kernel.meters import ALL, Meter
-from interlock.kernel.places import File, Folder, Glob, Path, Place, places_conflict
+from interlock.kernel.places import File, Folder, Glob, Path, Place, chain, places_conflict
 from interlock.kernel.shelves import Point
 from interlock.kernel.waiters import Amounts, Grant, Needs, Waiter
 from interlock.model.claim import Claim, Mode
@@ -34,16 +34,18 @@ class Table:
     ) -> None:
         self.fold_case = fold_case
         self.now = 0.0
+        self.grants: dict[Grant, None] = {}
+        """All that is held, in the order in which it was granted."""
         self.names: dict[str, Place] = {}
         self.root = Folder("", None)
         self.globs: dict[Alternative, Glob] = {}
         self.patterns_in_use = 0
-        self.slots = Meter(SLOTS, _capacity(SLOTS, slots, 1))
+        self.slots = Meter(SLOTS, check_capacity(SLOTS, slots, 1))
         self.meters: dict[str, Meter] = {SLOTS: self.slots}
         for name, amount in capacities.items():
             if name == SLOTS:
                 raise InvalidOption("give the number of slots as `slots`, not as a capacity")
-            self.meters[name] = Meter(name, _capacity(name, amount, 0))
+            self.meters[name] = Meter(name, check_capacity(name, amount, 0))
         for name, rate in rates.items():
             for meter in _rate_meters(name, rate):
                 if meter.name in self.meters:
@@ -128,11 +130,13 @@ class Table:
             return folder
         if alternative.is_plain:
             if folder.file is None:
-                folder.file = File(folder)
+                folder.file = File(folder, alternative)
                 folder.refs += 1
             return folder.file
         glob = self.globs.get(alternative)
         if glob is None:
+            if not self.globs:
+                self._track_all(1)
             glob = self.globs[alternative] = Glob(alternative, folder)
             folder.refs += 1
         return glob
@@ -147,6 +151,8 @@ class Table:
     def _drop(self, place: Place) -> None:
         if isinstance(place, Glob):
             del self.globs[place.alternative]
+            if not self.globs:
+                self._track_all(-1)
             place = place.folder
             place.refs -= 1
         elif isinstance(place, File):
@@ -154,7 +160,7 @@ class Table:
             place.file = None
             place.refs -= 1
         if not isinstance(place, Folder):
-            del self.names[place.label]
+            del self.names[place.name]
             return
         while place.above and not place.refs and not place.children:
             parent = place.above[-1]
@@ -173,17 +179,28 @@ class Table:
                 for point in place.marks:
                     point.readers += by
             if isinstance(place, Glob):
-                self.use_pattern(place, by)
+                self._use_pattern(place, by)
             elif isinstance(place, Folder):
                 place.held_as_folder += by
+            if self.globs and isinstance(place, (Folder, File, Glob)):
+                _track(place, by)
 
-    def use_pattern(self, glob: Glob, by: int) -> None:
+    def _use_pattern(self, glob: Glob, by: int) -> None:
         """Keep the patterns that are held where folders below find them."""
+        if glob.folder.patterns is None:
+            glob.folder.patterns = {}
         patterns = glob.folder.patterns
         patterns[glob] = patterns.get(glob, 0) + by
         if not patterns[glob]:
             del patterns[glob]
         self.patterns_in_use += by
+
+    def _track_all(self, by: int) -> None:
+        """The first pattern has come, or the last one has gone."""
+        for grant in self.grants:
+            for place, _ in grant.places:
+                if isinstance(place, (Folder, File, Glob)):
+                    _track(place, by)
 
     def blocker(self, waiter: Waiter) -> Blocker | None:
         """What stands in a waiter's way; None if nothing does."""
@@ -210,7 +227,7 @@ class Table:
         if not isinstance(place, Glob):
             node = place.folder if isinstance(place, File) else place
             for folder in node.above:
-                for glob in folder.patterns:
+                for glob in folder.patterns or ():
                     if glob.meets(place) and _held_by_others(glob.own, writes, kin):
                         return glob.own
         else:
@@ -242,9 +259,31 @@ class Table:
         estimate = waiter.estimate
         return (
             estimate is not None
-            and self.now + estimate <= ahead.clears_at
             and ahead.overtaken < 4 * self.slots.capacity
+            and self.now + estimate <= self.clears_at(ahead)
         )
+
+    def clears_at(self, waiter: Waiter) -> float:
+        """When what blocks a waiter is expected to be gone; long ago if that is not known."""
+        latest = float("-inf")
+        for grant in self.grants:
+            if grant_blocks(grant, waiter):
+                if grant.ends_at is None:
+                    return float("-inf")
+                # Who has outrun its estimate is expected to take as long again.
+                overdue = self.now >= grant.ends_at
+                latest = max(latest, 2 * self.now - grant.since if overdue else grant.ends_at)
+        return latest
+
+
+def _track(place: Path, by: int) -> None:
+    """Let the folders on the way know what is held below them, where patterns find it."""
+    for folder in chain(place):
+        count = folder.held.get(place, 0) + by
+        if count:
+            folder.held[place] = count
+        else:
+            del folder.held[place]
 
 
 def _held_by_others(point: Point, writes: bool, kin: tuple[Grant, ...]) -> bool:
@@ -271,7 +310,17 @@ def grant_blocks(grant: Grant, waiter: Waiter) -> bool:
     )
 
 
-def _capacity(name: str, amount: int, least: int) -> int:
+def waiters_conflict(a: Waiter, b: Waiter) -> bool:
+    """Whether two waiters could not both hold what they need."""
+    for one, a_writes in a.needs:
+        for other, b_writes in b.needs:
+            if (a_writes or b_writes) and places_conflict(one, other):
+                return True
+    return False
+
+
+def check_capacity(name: str, amount: int, least: int) -> int:
+    """The capacity, if it is one."""
     if isinstance(amount, bool) or not isinstance(amount, int) or amount < least:
         raise InvalidOption(
             f"the capacity of {name!r} is {amount!r}; it must be a whole number, {least} or more"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from interlock.kernel.shelves import NEVER, Shelf
+from interlock.kernel.places import Glob
+from interlock.kernel.shelves import Shelf
 
 if TYPE_CHECKING:
     from interlock.kernel.lines import Line
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from interlock.kernel.places import Place
 
 Key = tuple[float, float, float, int]
-"""The order of starts, smallest first: minus priority, minus rank, minus load, arrival."""
+"""The order of starts, smallest first: minus priority, minus rank, minus claims, arrival."""
 
 Needs = tuple[tuple["Place", bool], ...]
 """Places, each with whether it is to be written."""
@@ -29,10 +30,24 @@ Seated waiters hold a slot already."""
 class Grant:
     """All that one attempt holds; `zombie` once it was told to stop, until it is gone."""
 
-    __slots__ = ("amounts", "holds_slot", "lent", "loans", "owner", "places", "released", "zombie")
+    __slots__ = (
+        "amounts",
+        "ends_at",
+        "holds_slot",
+        "lent",
+        "loans",
+        "owner",
+        "places",
+        "released",
+        "since",
+        "zombie",
+    )
 
-    def __init__(self, owner: Any) -> None:
+    def __init__(self, owner: Any, since: float, estimate: float | None) -> None:
         self.owner = owner
+        self.since = since
+        self.ends_at = None if estimate is None else since + estimate
+        """When it is expected to be released, if its task has an estimate."""
         self.places: list[tuple[Place, bool]] = []
         self.amounts: dict[Meter, int] = {}
         self.lent: dict[Meter, int] = {}
@@ -78,10 +93,7 @@ class Profile:
     def short(self, waiter: Waiter) -> Meter | None:
         """A meter of which there is not enough for this waiter."""
         for meter, amount in self.amounts:
-            if not meter.fits(amount, self.lenders):
-                return meter
-            ahead = meter.reserved
-            if ahead is not None and ahead is not waiter and not meter.zombies and not self.kin:
+            if not meter.fits(amount, self.lenders) or meter.is_kept_from(waiter):
                 return meter
         return None
 
@@ -91,7 +103,6 @@ class Waiter:
 
     __slots__ = (
         "alive",
-        "clears_at",
         "closes",
         "key",
         "last_passer",
@@ -101,6 +112,7 @@ class Waiter:
         "overtaken",
         "overtaken_for_slot",
         "owner",
+        "patterned",
         "profile",
         "shelf",
         "turn",
@@ -118,6 +130,7 @@ class Waiter:
         lines = [each.of(writes) for place, writes in needs for each in place.queues]
         self.lines: tuple[Line, ...] = tuple(dict.fromkeys(lines) if len(lines) > 1 else lines)
         """The lines in which it stands while it waits."""
+        self.patterned = any(isinstance(place, Glob) for place, _ in needs)
         self.alive = True
         self.shelf: Shelf | None = None
         self.writes_there = True
@@ -127,8 +140,6 @@ class Waiter:
         self.last_passer = 0
         self.closes = False
         """Nobody younger may pass it any more, but for those who are out of its way in time."""
-        self.clears_at = NEVER
-        """When what blocks it is expected to be gone, if it closes its lines."""
 
     @property
     def estimate(self) -> float | None:

@@ -55,6 +55,8 @@ def alternatives_overlap(a: Alternative, b: Alternative) -> str | None:
     if b.prefix[:depth] != a.prefix:
         return None
     if not (a.is_plain or a.is_subtree):
+        if a.ends_apart(b):
+            return None
         start, below = a.prefix, common_path(a.rest, b.prefix[depth:] + b.rest)
     elif b.is_plain or b.is_subtree:
         start, below = b.prefix, ()

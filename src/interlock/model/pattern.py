@@ -36,7 +36,7 @@ from typing import Any, cast
 
 from interlock.errors import InvalidPattern
 from interlock.model.pattern_form import normal_segments, normal_text
-from interlock.model.segment import DEPTH, Segment, names_match
+from interlock.model.segment import DEPTH, Glob, Segment, names_match
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,11 @@ class Alternative:
     """Whether exactly what is at and below `prefix` is meant, as by `src/`."""
     open_end: bool = field(init=False, compare=False, repr=False)
     """Whether the last segment is plain, so that it may turn out to be a folder."""
+    spelled: frozenset[str] = field(init=False, compare=False, repr=False)
+    """The names that are spelled out as folders on the way."""
+    head: str = field(init=False, compare=False, repr=False)
+    """What the last name begins with, and `tail` what it ends with, as far as that is fixed."""
+    tail: str = field(init=False, compare=False, repr=False)
     _hash: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -62,6 +67,11 @@ class Alternative:
         set_field(self, "is_plain", not self.rest)
         set_field(self, "is_subtree", self.rest == (DEPTH,))
         set_field(self, "open_end", not self.rest or isinstance(self.rest[-1], str))
+        *way, last = self.prefix + self.rest
+        set_field(self, "spelled", frozenset(name for name in way if isinstance(name, str)))
+        fixed = last if isinstance(last, str) else ""
+        set_field(self, "head", last.head if isinstance(last, Glob) else fixed)
+        set_field(self, "tail", last.tail if isinstance(last, Glob) else fixed)
         set_field(self, "_hash", hash((self.prefix, self.rest)))
 
     def __hash__(self) -> int:
@@ -70,6 +80,19 @@ class Alternative:
     def __reduce__(self) -> tuple[Any, ...]:
         # Hashes differ from process to process, so a copy elsewhere makes its own.
         return Alternative, (self.prefix, self.rest)
+
+    def ends_apart(self, other: Alternative) -> bool:
+        """Whether the last names alone rule an overlap out; settles most pairs."""
+        tail, other_tail = self.tail, other.tail
+        if tail.endswith(other_tail) or other_tail.endswith(tail):
+            head, other_head = self.head, other.head
+            if head.startswith(other_head) or other_head.startswith(head):
+                return False
+        # A plain last name may still be one that the other spells out as a folder.
+        return not (
+            (self.open_end and tail in other.spelled)
+            or (other.open_end and other_tail in self.spelled)
+        )
 
     def matches(self, names: tuple[str, ...]) -> bool:
         """Whether the path of these names is one of those meant, or below an open end."""
