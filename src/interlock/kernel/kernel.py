@@ -593,13 +593,15 @@ class Kernel:
         """Put a task into a state; `detail` None says that another instruction tells of it."""
         old = entry.state
         if state not in MAY_FOLLOW[old]:
-            story = [f"{at:g}: {each}" for at, each in entry.story or ()]
+            past = entry.story or []
+            story = [f"{at:g}: {each}" for at, each in zip(past[::2], past[1::2], strict=True)]
             raise IllegalTransition(entry.task.id, str(old), str(state), story)
         if old is not None:
             self._counts[old] -= 1
             if entry.story is None:
-                entry.story = []
-            entry.story.append((entry.since, old))
+                entry.story = [entry.since, old]
+            else:
+                entry.story += (entry.since, old)
         self._counts[state] += 1
         entry.state = state
         entry.since = self.now

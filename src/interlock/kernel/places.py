@@ -38,10 +38,23 @@ _REMEMBERED = 10_000
 class Place:
     """Something that can be claimed as a whole: this one by a name, the others as paths."""
 
-    __slots__ = ("looks", "marks", "name", "own", "passes", "queues", "refs", "users", "writers")
+    __slots__ = (
+        "as_needed",
+        "looks",
+        "marks",
+        "name",
+        "own",
+        "passes",
+        "queues",
+        "refs",
+        "users",
+        "writers",
+    )
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.as_needed = ((self, False), (self, True))
+        """This place as something to read, and to write: made once for all that need it."""
         self.own = Point()
         here = Lines(self.own)
         self.marks: tuple[Point, ...] = (self.own,)
@@ -125,18 +138,18 @@ class Folder(Place):
         return self.writers_under + sum(folder.writers for folder in self.above)
 
     def count(self, write: bool, by: int) -> None:
-        super().count(write, by)
+        self.users += by
+        self.writers += by if write else 0
         self.count_under(write, by)
 
     def count_under(self, write: bool, by: int) -> None:
         """Count a claim at or below this folder, here and in the folders above."""
+        writers = by if write else 0
         self.under += by
+        self.writers_under += writers
         for folder in self.above:
             folder.under += by
-        if write:
-            self.writers_under += by
-            for folder in self.above:
-                folder.writers_under += by
+            folder.writers_under += writers
 
 
 class File(Place):
@@ -146,6 +159,7 @@ class File(Place):
 
     def __init__(self, folder: Folder, alternative: Alternative) -> None:
         self.name = folder.name
+        self.as_needed = ((self, False), (self, True))
         self.folder = folder
         self.alternative = alternative
         self.own = folder.own

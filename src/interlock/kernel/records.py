@@ -50,7 +50,8 @@ class Entry:
         self.priority = task.priority
         self.state: State | None = None
         self.since = 0.0
-        self.story: list[tuple[float, State]] | None = None
+        self.story: list[float | State] | None = None
+        """The states before this one, each after the time it was entered."""
         self.missing = 0
         """How many dependencies have not ended yet."""
         self.dependents: list[Entry] | None = None

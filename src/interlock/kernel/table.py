@@ -117,7 +117,7 @@ class Table:
                 amounts[meter] = amounts.get(meter, 0) + claim.amount
         for place in needs:
             place.refs += 1
-        return tuple(needs.items()), tuple(amounts.items())
+        return tuple([place.as_needed[w] for place, w in needs.items()]), tuple(amounts.items())
 
     def _place(self, alternative: Alternative) -> Place:
         folder = self.root

@@ -84,6 +84,16 @@ def test_a_timeout_does_not_count_the_time_spent_waiting() -> None:  # pitfall 2
     assert settled(told) == {"a": State.TIMED_OUT}
 
 
+def test_the_timer_is_always_set_for_what_comes_first() -> None:
+    run = Judged()
+    assert SetTimer(50.0) in run.submit(Task("a", timeout=50))
+    assert SetTimer(20.0) in run.submit(Task("b", deadline=20))
+    assert not any(isinstance(each, SetTimer) for each in run.submit(Task("c", timeout=30)))
+    assert SetTimer(30.0) in run.ends("b")
+    assert SetTimer(50.0) in run.ends("c")
+    assert SetTimer(None) in run.ends("a")
+
+
 def test_every_attempt_has_the_whole_timeout() -> None:
     run = Judged()
     run.submit(Task("a", timeout=10, retry=Retry(2, backoff=1)))

@@ -13,6 +13,7 @@ from interlock.kernel import stimuli as s
 from interlock.kernel.kernel import Kernel
 from interlock.model.claim import Claim, Mode, uses, write
 from interlock.model.limits import Quota, Rate, Retry
+from interlock.model.outcome import State
 from interlock.model.task import Task
 from tests.unit.kernel.judged import Judged, started
 
@@ -140,6 +141,11 @@ STIMULI: list[tuple[s.Stimulus, type[errors.UsageError], str]] = [
     (s.Extend("a", 1, 1, (write("keys/"),)), errors.ProtectedPath, "protected"),
     (s.Extend("a", 1, 1, (write("["),)), errors.InvalidPattern, "position 0"),
     (s.Extend("a", 1, 1, (uses("gpu", 3),)), errors.ImpossibleClaim, "capacity of 2"),
+    (
+        s.Reports((s.Ended("a", 1), s.Ended("a", 1, State.RUNNING))),
+        errors.InvalidOption,
+        "cannot end as running",
+    ),
     (s.Take("a", 1, 1, (Claim("gpu", Mode.USE),)), errors.UnknownResource, "not a rate"),
 ]
 

@@ -68,6 +68,18 @@ def test_a_paused_task_lets_others_past_and_goes_on_later() -> None:
     assert started(run.ends("c")) == ["a"]
 
 
+def test_a_task_that_goes_on_does_not_set_a_paused_run_going() -> None:
+    run = Judged(slots=1)
+    run.submit(Task("now"))
+    run.submit(Task("a"), Task("b"))
+    run.handle(s.Pause("a"))
+    run.handle(s.Pause())
+    run.ends("now")
+    assert started(run.handle(s.Unpause("a"))) == []
+    assert run.progress().waiting == 2
+    assert started(run.handle(s.Unpause())) == ["b"]
+
+
 def test_priority_boosts_reach_the_queue() -> None:  # pitfall 43
     run = Judged(slots=1)
     run.submit(Task("now"))
