@@ -64,6 +64,11 @@ class Admission:
             found = self.profiles[key] = Profile(key)
         return found
 
+    def forget_profile(self, profile: Profile) -> None:
+        """Drop a profile with which nobody waits any more."""
+        if not profile.count:
+            self.profiles.pop(profile.key, None)
+
     # -- waiting ------------------------------------------------------------------------
 
     def enqueue(self, waiter: Waiter) -> None:
@@ -81,8 +86,12 @@ class Admission:
         """A waiter gives up; whoever it kept waiting gets its chance. `admit` follows."""
         self._leave(waiter)
 
-    def rekey(self, waiter: Waiter, key: Key) -> None:
-        """Give a waiter another place in the order."""
+    def prioritize(self, waiter: Waiter, priority: int) -> None:
+        """Give a waiter another priority; whoever nobody may pass stays first all the same."""
+        if waiter.key[0] != URGENT:
+            self._rekey(waiter, (-priority, *waiter.key[1:]))
+
+    def _rekey(self, waiter: Waiter, key: Key) -> None:
         waiter.key = key
         shelf = waiter.shelf
         assert shelf is not None
@@ -116,8 +125,7 @@ class Admission:
         waiter.alive = False
         profile = waiter.profile
         profile.count -= 1
-        if not profile.count:
-            self.profiles.pop(profile.key, None)
+        self.forget_profile(profile)
         if waiter in self.reserved:
             self._unreserve(waiter)
         if waiter.midflight:
@@ -247,7 +255,7 @@ class Admission:
             grant: Grant = waiter.owner.grant
         else:
             grant = Grant(waiter.owner, now, waiter.estimate)
-        if not waiter.profile.seated:
+        if not grant.holds_slot:  # another wait of the same attempt may just have got it
             self.slots.used += 1
             grant.holds_slot = True
         self.take(grant, waiter, now)
@@ -454,7 +462,7 @@ class Admission:
     def _urge(self, waiter: Waiter) -> None:
         """Whoever nobody may pass goes first itself."""
         if waiter.key[0] != URGENT:
-            self.rekey(waiter, (URGENT, 0.0, 0.0, waiter.key[-1]))
+            self._rekey(waiter, (URGENT, 0.0, 0.0, waiter.key[-1]))
 
     def _unreserve(self, waiter: Waiter) -> None:
         """A waiter that meters were reserved for has started, left, or lacks more than capacity."""

@@ -57,8 +57,8 @@ def _own(kernel: Kernel, entry: Entry) -> Iterator[Reason]:
         before = kernel.entries.get(dependency)
         if before is not None and before.state is not None and not before.state.is_end:
             yield UnfinishedDependency(dependency, before.state, before.since)
-    if entry.paused:
-        yield Paused(False, entry.since)
+    if entry.paused_since is not None:
+        yield Paused(False, max(entry.since, entry.paused_since))
     if kernel.paused_since is not None:
         yield Paused(True, kernel.paused_since)
     if kernel.draining_since is not None:
@@ -91,7 +91,8 @@ def _held(kernel: Kernel, claims: tuple[Claim, ...], kin: tuple[Grant, ...]) -> 
             continue
         attempt: Attempt = grant.owner
         for mine in claims:
-            for theirs in (*attempt.entry.task.claims, *attempt.extra):
+            first = ((claim, attempt.started_at) for claim in attempt.entry.task.claims)
+            for theirs, since in (*first, *attempt.extra):
                 witness = _meet(kernel, mine, theirs)
                 # A name with a capacity is counted, not held; it is explained as capacity.
                 if witness is not None and mine.resource not in kernel.table.meters:
@@ -99,7 +100,7 @@ def _held(kernel: Kernel, claims: tuple[Claim, ...], kin: tuple[Grant, ...]) -> 
                         mine,
                         attempt.entry.task.id,
                         theirs,
-                        attempt.started_at,
+                        since,
                         grant.zombie,
                         witness,
                     )
@@ -143,14 +144,14 @@ def _lacking(kernel: Kernel, meter: Meter, wanted: int) -> LackingCapacity:
 def _spent(meter: Meter, amount: int) -> SpentRate:
     assert meter.window is not None
     free, until = meter.capacity - meter.used, meter.closed_until
-    since = meter.spent[0].at if meter.spent else until
+    since = meter.closed_since if until else meter.spent[0].at
     for spent in meter.spent:
         if free >= amount:
             break
         free += spent.amount
         until = max(until, spent.at + meter.window)
-    free = max(0, meter.capacity - meter.used)
-    return SpentRate(meter.name, amount, free, meter.capacity, meter.window, since, until)
+    left = 0 if meter.closed_until else max(0, meter.capacity - meter.used)
+    return SpentRate(meter.name, amount, left, meter.capacity, meter.window, since, until)
 
 
 def _midflight(kernel: Kernel, entry: Entry) -> Iterator[Reason]:

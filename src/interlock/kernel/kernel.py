@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from interlock.errors import (
+    BlankId,
     ClockWentBack,
     IllegalTransition,
     InvalidOption,
@@ -131,7 +132,7 @@ class Kernel:
 
         A UsageError means that the stimulus asked for something impossible and changed nothing.
         """
-        if now < self.now:
+        if not now >= self.now:
             raise ClockWentBack(f"time {now} was given after {self.now}; time never goes back")
         self.now = self.table.now = now
         self.admission.turn += 1
@@ -139,11 +140,15 @@ class Kernel:
         self._handlers[type(stimulus)](stimulus)
         while self._agenda:
             self._agenda.popleft()()
-        for waiter, grant in self.admission.admit(now):
-            if waiter.midflight:
-                self.midflight.granted(waiter.owner)
-            else:
-                self._start(waiter.owner, grant)
+        again = True
+        while again:
+            again = False
+            for waiter, grant in self.admission.admit(now):
+                if waiter.midflight:
+                    self.midflight.granted(waiter.owner)
+                    again = True  # with its slot back, its other waits need none any more
+                else:
+                    self._start(waiter.owner, grant)
         if self._rates:
             self._watch_rates()
         upcoming = self.timers.next()
@@ -198,8 +203,10 @@ class Kernel:
                 return
         if self.draining_since is not None:
             raise ShuttingDown("this run takes no new tasks: it was asked to drain or shut down")
-        if (stimulus.fail_fast or stimulus.deadline is not None) and not stimulus.group.strip():
-            raise InvalidOption("fail_fast and a group deadline need a group that is not blank")
+        if stimulus.group and not stimulus.group.strip():
+            raise BlankId(f"a group needs a name that is not blank, not {stimulus.group!r}")
+        if (stimulus.fail_fast or stimulus.deadline is not None) and not stimulus.group:
+            raise InvalidOption("fail_fast and a group deadline need a group")
         if stimulus.deadline is not None and not stimulus.deadline >= 0:
             raise InvalidOption(
                 f"the group's deadline is {stimulus.deadline}; it must be 0 or more"
@@ -278,7 +285,7 @@ class Kernel:
     def _make_ready(self, entry: Entry) -> None:
         """Dependencies and backoff are over: wait for claims and a slot."""
         self.enter(entry, State.WAITING, "")
-        if not entry.paused:
+        if entry.paused_since is None:
             self._enqueue(entry)
 
     def _enqueue(self, entry: Entry) -> None:
@@ -499,6 +506,8 @@ class Kernel:
         if meter is None or meter.window is None:
             raise UnknownResource(f"{stimulus.resource!r} is not a rate of this run")
         if stimulus.until > max(self.now, meter.closed_until):
+            if not meter.closed_until:
+                meter.closed_since = self.now
             meter.closed_until = stimulus.until
             self._rate_over(meter, self.now)
 
@@ -522,7 +531,8 @@ class Kernel:
             self.admission.halted = True
             return
         entry = self.unfinished(stimulus.task_id)
-        entry.paused = True
+        if entry.paused_since is None:
+            entry.paused_since = self.now
         if entry.waiter is not None:
             self.admission.withdraw(entry.waiter)
             entry.waiter = None
@@ -533,7 +543,7 @@ class Kernel:
             self.admission.halted = self.draining_since is not None
             return
         entry = self.unfinished(stimulus.task_id)
-        entry.paused = False
+        entry.paused_since = None
         if entry.state is State.WAITING and entry.waiter is None:
             self._enqueue(entry)
 
@@ -543,7 +553,7 @@ class Kernel:
         entry = self.unfinished(stimulus.task_id)
         entry.priority = stimulus.priority
         if entry.waiter is not None:
-            self.admission.rekey(entry.waiter, (-entry.priority, *entry.waiter.key[1:]))
+            self.admission.prioritize(entry.waiter, entry.priority)
 
     def _tick(self, stimulus: s.Tick) -> None:
         for timer in self.timers.due(self.now):

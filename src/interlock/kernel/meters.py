@@ -32,6 +32,7 @@ class Meter:
     __slots__ = (
         "alone",
         "capacity",
+        "closed_since",
         "closed_until",
         "line",
         "name",
@@ -61,6 +62,7 @@ class Meter:
         self.spent: deque[Spent] = deque()
         """For a rate: what was given out within the window, oldest first."""
         self.closed_until = 0.0
+        self.closed_since = 0.0
 
     def fits(self, amount: int, lenders: tuple[Grant, ...]) -> bool:
         """Whether the amount is there, counting what the asker's ancestors could lend."""
@@ -71,7 +73,7 @@ class Meter:
         if self.alone:
             return False
         if amount == ALL:
-            return self.used == 0
+            return self.used == 0 < self.capacity
         return self.used + amount <= self.capacity
 
     def _fits_with(self, amount: int, lenders: tuple[Grant, ...]) -> bool:
@@ -79,7 +81,7 @@ class Meter:
         if not all(grant in lenders for grant in self.alone):
             return False
         if amount == ALL:
-            return self.used == lendable
+            return self.used == lendable and self.capacity > 0
         return amount <= max(0, self.capacity - self.used) + lendable
 
     def is_kept_from(self, waiter: Waiter) -> bool:

@@ -16,7 +16,7 @@ from interlock.kernel.admission import FIRST
 from interlock.kernel.hang import can_all_end
 from interlock.kernel.instructions import Deny, Resume
 from interlock.kernel.records import Attempt, Entry, Request, Wait
-from interlock.kernel.waiters import Amounts, Needs, Waiter
+from interlock.kernel.waiters import Amounts, Needs, Profile, Waiter
 from interlock.model.claim import Claim, Mode
 from interlock.model.outcome import State
 
@@ -48,9 +48,9 @@ class Midflight:
         request = self._request(attempt, stimulus.request, Wait.CLAIMS, stimulus.claims)
         if self._try(request, needs, amounts):
             return
-        waiter = self._waiter(request, needs, amounts, seated=False)
-        request.waiter = waiter
+        request.waiter = waiter = self._waiter(request, needs, amounts, seated=False)
         if not can_all_end(kernel, [attempt]):
+            kernel.admission.forget_profile(waiter.profile)
             self._deny(request, "it would wait for others that wait for it")
             return
         self._lend(attempt)
@@ -200,7 +200,9 @@ class Midflight:
 
     def _try(self, request: Request, needs: Needs, amounts: Amounts) -> bool:
         """Grant a request at once, if everything it asks for is free."""
-        waiter = self._waiter(request, needs, amounts, seated=True)
+        # Nobody waits with this profile: it is only a look.
+        profile = Profile((amounts, request.attempt.ancestry(), True, True))
+        waiter = Waiter(request, needs, profile, self._kernel.admission.turn, (FIRST, 0.0, 0.0, 0))
         if waiter.profile.short(waiter) or self._kernel.table.blocker(waiter):
             return False
         self._kernel.admission.take(request.grant, waiter, self._kernel.now)
@@ -224,7 +226,7 @@ class Midflight:
         if entry.state is State.NEEDS_YOU and not asked:
             kernel.enter(entry, State.RUNNING, "answered")
         added = request.claims if request.wait is Wait.CLAIMS else ()
-        attempt.extra += added
+        attempt.extra += tuple((claim, kernel.now) for claim in added)
         token = kernel.new_token() if added else 0
         kernel.out.append(Resume(entry.task.id, attempt.token, request.number, added, token))
 

@@ -27,7 +27,7 @@ class Entry:
         "missing",
         "needs",
         "parent",
-        "paused",
+        "paused_since",
         "priority",
         "retry_at",
         "retry_timer",
@@ -64,7 +64,7 @@ class Entry:
         self.retry_at = 0.0
         self.retry_timer: Timer | None = None
         self.deadline: Timer | None = None
-        self.paused = False
+        self.paused_since: float | None = None
         self.group: Group | None = None
         self.parent: Attempt | None = None
         self.children: dict[str, Entry] | None = None
@@ -83,8 +83,8 @@ class Attempt:
         self.ended = False
         """Its outcome is decided; it is only not gone yet."""
         self.timeout: Timer | None = None
-        self.extra: tuple[Claim, ...] = ()
-        """Claims that were added in mid-flight."""
+        self.extra: tuple[tuple[Claim, float], ...] = ()
+        """Claims that were added in mid-flight, and when."""
         self.requests: dict[int, Request] = {}
 
     def ancestry(self) -> tuple[Grant, ...]:

@@ -14,7 +14,11 @@ from interlock.model.task import Task
 
 
 class Submit(NamedTuple):
-    """Tasks to run, all or none of them. `parent` is the running task whose children they are."""
+    """Tasks to run, all or none of them. `parent` is the running task whose children they are.
+
+    A group lasts as long as it has unfinished members, over several submissions: `fail_fast` once
+    asked for counts for all of them, and a `deadline` (seconds from now) replaces an earlier one.
+    """
 
     tasks: tuple[Task, ...]
     group: str = ""

@@ -65,6 +65,10 @@ class Table:
                     self._check_protected(task_id, claim, pattern)
                 continue
             meter = self.meters.get(claim.resource)
+            if meter is self.slots:
+                raise InvalidOption(
+                    f"task {task_id!r} claims {claim}; every attempt has one slot without asking"
+                )
             if meter is None:
                 if claim.amount != 1:
                     raise UnknownResource(
