@@ -33,11 +33,7 @@ FATAL = ErrorRecord("Fatal", "no use trying again", retryable=False)
 
 
 class Judged:
-    """Drives one kernel on a clock of its own; every `handle()` is checked by the oracle.
-
-    `several_requests` is for attempts with more than one open request at a time, which the
-    oracle's world does not know: then only slots are checked here.
-    """
+    """Drives one kernel on a clock of its own; every `handle()` is checked by the oracle."""
 
     def __init__(
         self,
@@ -47,7 +43,7 @@ class Judged:
         rates: Mapping[str, Rate] | None = None,
         protected: Iterable[str] = (),
         first_token: int = 1,
-        several_requests: bool = False,
+        fold_case: bool = False,
     ) -> None:
         self.kernel = Kernel(
             slots=slots,
@@ -55,9 +51,9 @@ class Judged:
             rates=rates,
             protected=protected,
             first_token=first_token,
+            fold_case=fold_case,
         )
-        self.oracle = None if several_requests else Oracle(slots, capacities, rates)
-        self.slots = slots
+        self.oracle = Oracle(slots, capacities, rates, fold_case=fold_case)
         self.now = 0.0
         self.timer: float | None = None
         self.tokens: dict[str, int] = {}
@@ -75,10 +71,7 @@ class Judged:
         told = self.kernel.handle(stimulus, self.now)
         if isinstance(stimulus, s.Submit) and not refused(told):
             self.taken += [task.id for task in stimulus.tasks]
-        if self.oracle is not None:
-            self.oracle.observe(stimulus, self.now, told, self.kernel)
-        else:
-            assert sum(each.holds_slot for each in self.kernel.alive()) <= self.slots
+        self.oracle.observe(stimulus, self.now, told, self.kernel)
         for each in told:
             if isinstance(each, Start):
                 self.tokens[each.task_id] = each.token

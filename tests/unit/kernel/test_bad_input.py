@@ -128,6 +128,7 @@ STIMULI: list[tuple[s.Stimulus, type[errors.UsageError], str]] = [
     (s.Submit((Task("x"),), fail_fast=True), errors.InvalidOption, "need a group"),
     (s.Submit((Task("x"),), deadline=1.0), errors.InvalidOption, "need a group"),
     (s.Submit((Task("x"),), group="g", deadline=-1.0), errors.InvalidOption, "0 or more"),
+    (s.Submit((Task("x"),), group="  "), errors.BlankId, "not blank"),
     (s.Cancel("nobody"), errors.UnknownTask, "'nobody'"),
     (s.Pause("nobody"), errors.UnknownTask, "'nobody'"),
     (s.Unpause("nobody"), errors.UnknownTask, "'nobody'"),
@@ -174,6 +175,11 @@ def test_validation_comes_before_anything_starts() -> None:  # pitfall 44
     )
     assert run.progress().total == 0
     assert started(run.submit(Task("fine"))) == ["fine"]
+
+
+def test_a_time_that_is_no_number_is_refused() -> None:
+    with pytest.raises(errors.ClockWentBack, match="nan"):
+        Kernel(slots=1).handle(s.Submit((Task("a", timeout=1),)), math.nan)
 
 
 def test_time_never_goes_back() -> None:

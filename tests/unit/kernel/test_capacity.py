@@ -60,6 +60,22 @@ def test_a_capacity_of_nothing_starts_nothing_until_it_is_raised_again(resource:
     assert started(run.handle(s.SetCapacity(resource, 2))) == ["b"]
 
 
+def test_nobody_gets_all_of_nothing() -> None:
+    run = Judged(capacities={"gpu": 1})
+    run.submit(Task("h", uses="gpu"), Task("a", uses="gpu!"))
+    run.handle(s.SetCapacity("gpu", 0))
+    assert started(run.ends("h")) == []
+    assert started(run.handle(s.SetCapacity("gpu", 1))) == ["a"]
+
+
+def test_slots_are_not_claimed_for_every_attempt_has_one() -> None:
+    run = Judged(slots=2)
+    run.refuses(s.Submit((Task("x", uses="slots=2"),)), InvalidOption, "without asking")
+    run.submit(Task("a"))
+    more = s.Extend("a", run.tokens["a"], 1, (uses("slots"),))
+    run.refuses(more, InvalidOption, "without asking")
+
+
 def test_only_what_has_a_capacity_can_be_given_another() -> None:
     run = Judged(capacities={"gpu": 1})
     run.refuses(s.SetCapacity("tpu", 1), UnknownResource, "slots, gpu")

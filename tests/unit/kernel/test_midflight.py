@@ -7,8 +7,8 @@ import pytest
 from interlock.errors import InvalidOption, UnknownTask
 from interlock.kernel import stimuli as s
 from interlock.kernel.instructions import Change, Deny, Resume, Start
+from interlock.kernel.kernel import Kernel
 from interlock.model.claim import read, uses, write
-from interlock.model.limits import Rate
 from interlock.model.outcome import State
 from interlock.model.task import Task
 from tests.unit.kernel.judged import Judged, denied, resumed, settled, started, stopped
@@ -130,40 +130,6 @@ def test_the_timeout_of_an_attempt_goes_on_while_a_person_is_asked() -> None:
     assert (settled(told), stopped(told)) == ({"a": State.TIMED_OUT}, ["a"])
 
 
-# -- several requests of one attempt at once --------------------------------------------------
-
-
-def test_an_attempt_with_several_open_requests_lends_one_slot_and_regains_one() -> None:
-    run = Judged(slots=2, rates={"api": Rate("1/min")}, several_requests=True)
-    run.submit(Task("a", writes="x", uses="api"), Task("holder", writes="y"))
-    run.take("a", uses("api"), request=1)
-    assert sorted(run.running()) == ["a", "holder"]
-    run.submit(Task("b", writes="z"), Task("c"))
-    assert started(run.asks("a", request=2)) == ["b"]
-    assert started(run.extend("a", write("y"), request=3)) == []
-    assert run.handle(s.Answer("a", 2)) == []
-    # With the slot of b it goes on from its question, and waits for the rest with it in hand.
-    told = run.ends("b")
-    assert (resumed(told), started(told)) == (["a"], [])
-    assert (run.state("a"), run.running()) == (State.RUNNING, ["a", "holder"])
-    told = run.ends("holder")
-    assert (resumed(told), started(told)) == (["a"], ["c"])
-    assert resumed(run.until(60)) == ["a"]
-    assert sorted(run.running()) == ["a", "c"]
-
-
-def test_a_rate_that_comes_back_while_the_slot_is_lent_waits_for_the_slot() -> None:
-    run = Judged(slots=1, rates={"api": Rate("1/min")}, several_requests=True)
-    run.submit(Task("a", uses="api"), Task("b"))
-    run.take("a", uses("api"), request=1)
-    assert started(run.asks("a", request=2)) == ["b"]
-    assert resumed(run.until(60)) == []
-    assert resumed(run.ends("b")) == ["a"]
-    assert (run.state("a"), run.running()) == (State.NEEDS_YOU, ["a"])
-    assert resumed(run.handle(s.Answer("a", 2))) == ["a"]
-    assert run.state("a") is State.RUNNING
-
-
 def test_a_request_number_is_free_again_once_it_is_answered() -> None:
     run = Judged()
     run.submit(Task("a", writes="x"), Task("b", writes="y"))
@@ -178,3 +144,13 @@ def test_a_start_instruction_comes_for_nobody_who_only_goes_on() -> None:
     run.submit(Task("a"))
     run.asks("a")
     assert not any(isinstance(each, Start) for each in run.handle(s.Answer("a", 1)))
+
+
+def test_nothing_of_an_extension_that_was_granted_at_once_is_kept() -> None:
+    kernel = Kernel(slots=2)
+    for n in range(20):
+        kernel.handle(s.Submit((Task(f"t{n}"),)), n)
+        [token] = [each.token for each in kernel.alive()]
+        kernel.handle(s.Extend(f"t{n}", token, 1, (write("x"),)), n)
+        kernel.handle(s.Ended(f"t{n}", token), n)
+    assert len(kernel.admission.profiles) <= 1

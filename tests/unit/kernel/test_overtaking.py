@@ -130,6 +130,41 @@ def test_a_big_claim_on_memory_does_not_starve_among_small_ones() -> None:
     assert passed <= 2 * 4
 
 
+def test_a_new_priority_does_not_take_the_turn_of_a_due_task() -> None:
+    run = Judged(slots=1)
+    run.submit(Task("first"))
+    run.submit(Task("old"))
+    for n in range(8):
+        run.submit(Task(f"p{n}", priority=5))
+    order = started(run.ends("first"))
+    order += started(run.ends(order[-1]))
+    run.handle(s.Prioritize("old", 1))  # two went past it: it is due
+    assert started(run.ends(order[-1])) == ["old"]
+
+
+def test_a_due_writer_goes_first_after_it_got_a_higher_priority() -> None:
+    run = Judged(slots=2)
+    run.submit(Task("r0", reads="doc"))
+    run.submit(Task("w", writes="doc"))
+    for n in range(1, 5):
+        run.submit(Task(f"r{n}", reads="doc"))
+        run.ends(f"r{n - 1}")
+    run.handle(s.Prioritize("w", 1))
+    run.submit(Task("other"))
+    run.submit(Task("hi", priority=5))
+    assert started(run.ends("r4")) == ["w"]
+
+
+def test_a_start_near_a_pattern_that_does_not_meet_it_is_no_overtaking() -> None:
+    run = Judged(slots=2)
+    run.submit(Task("holder", writes="src/a.py"))
+    run.submit(Task("old", writes="src/*.py"))
+    for n in range(8):
+        run.submit(Task(f"md{n}", writes="src/notes.md"))
+        run.ends(f"md{n}")
+    assert list(run.kernel.reservations()) == []
+
+
 def test_priority_decides_among_those_that_could_start() -> None:
     run = Judged(slots=1)
     run.submit(Task("now"))

@@ -60,3 +60,10 @@ def test_paths_that_no_file_could_share_run_side_by_side(held: str, wanted: str)
     run = Judged()
     both = (Task("a", writes=held), Task("b", writes=wanted))
     assert sorted(started(run.submit(*both))) == ["a", "b"]
+
+
+def test_paths_that_differ_in_case_are_one_file_only_where_case_is_folded() -> None:
+    for fold_case, beside in ((True, []), (False, ["b"])):
+        run = Judged(fold_case=fold_case)
+        run.submit(Task("a", writes="src/Read[M]e.md"))
+        assert started(run.submit(Task("b", writes="SRC/README.MD"))) == beside

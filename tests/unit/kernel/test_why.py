@@ -195,3 +195,49 @@ def test_a_running_and_an_ended_task_have_no_reasons() -> None:
     assert (run.why("a").state, run.why("a").reasons) == (State.SUCCEEDED, ())
     with pytest.raises(UnknownTask, match="nobody"):
         run.why("nobody")
+
+
+def test_a_held_rate_is_held_since_the_hold_and_lets_nothing_through() -> None:
+    run = Judged(rates={"api": Rate("1/min")})
+    run.handle(s.HoldRate("api", 50.0), at=5.0)
+    run.submit(Task("a", uses="api"), at=6.0)
+    [reason] = run.why("a").reasons
+    assert isinstance(reason, why.SpentRate)
+    assert (reason.since, reason.free, reason.until) == (5.0, 0, 50.0)
+
+
+def test_a_pause_of_a_task_is_since_the_pause() -> None:
+    run = Judged(slots=1)
+    run.submit(Task("a"), Task("b"))
+    run.handle(s.Pause("b"), at=7.0)
+    assert why.Paused(False, 7.0) in run.why("b").reasons
+
+
+def test_a_claim_added_in_mid_flight_is_held_since_it_was_granted() -> None:
+    run = Judged()
+    run.submit(Task("h"))
+    run.extend("h", write("x"), at=2.0)
+    run.submit(Task("a", writes="x"))
+    [reason] = run.why("a").reasons
+    assert isinstance(reason, why.HeldClaim)
+    assert reason.since == 2.0
+
+
+def test_each_of_several_waits_is_named() -> None:
+    run = Judged(slots=2)
+    run.submit(Task("a"), Task("h", writes="x"))
+    run.child("a", Task("c", writes="x"))
+    run.awaits("a", "c", request=1)
+    run.asks("a", request=2)
+    run.extend("a", write("x"), request=3)
+    kinds = {type(reason) for reason in run.why("a").reasons}
+    assert kinds == {why.UnfinishedChild, why.UnansweredQuestion, why.HeldClaim}
+
+
+def test_a_holder_that_spells_the_path_in_another_case_is_named() -> None:
+    run = Judged(fold_case=True)
+    run.submit(Task("h", writes="SRC/Api/"))
+    run.submit(Task("a", reads="src/**/*.py"))
+    [reason] = run.why("a").reasons
+    assert isinstance(reason, why.HeldClaim)
+    assert (reason.holder, reason.holder_claim) == ("h", write("SRC/Api/"))
