@@ -18,8 +18,9 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
+from interlock.kernel.lending import give_back_amounts, take_amount
 from interlock.kernel.lines import Line
-from interlock.kernel.meters import ALL, Meter, Spent
+from interlock.kernel.meters import Meter
 from interlock.kernel.shelves import Point, Shelf
 from interlock.kernel.table import Table, grant_blocks, waiters_conflict
 from interlock.kernel.waiters import Amounts, Grant, Key, Profile, Waiter
@@ -268,27 +269,7 @@ class Admission:
         self.table.mark(waiter.needs, 1)
         grant.places.extend(waiter.needs)
         for meter, amount in waiter.profile.amounts:
-            self._take_amount(grant, meter, amount, waiter, now)
-
-    def _take_amount(
-        self, grant: Grant, meter: Meter, amount: int, waiter: Waiter, now: float
-    ) -> None:
-        if meter.window is not None:
-            meter.used += amount
-            meter.spent.append(Spent(now, amount, waiter.owner))
-            return
-        if amount == ALL:
-            amount = meter.capacity
-            meter.alone[grant] = None
-        wanted = amount
-        for lender in waiter.profile.lenders:
-            part = min(wanted, lender.lendable(meter))
-            if part > 0:
-                lender.lent[meter] = lender.lent.get(meter, 0) + part
-                grant.loans.append((lender, meter, part))
-                wanted -= part
-        meter.used += wanted
-        grant.amounts[meter] = grant.amounts.get(meter, 0) + amount
+            take_amount(grant, meter, amount, waiter, now)
 
     # -- releasing ----------------------------------------------------------------------
 
@@ -298,7 +279,10 @@ class Admission:
         grant.released = True
         places, grant.places = grant.places, []
         self.table.mark(places, -1)
-        self._release_amounts(grant)
+        if grant.amounts:
+            give_back_amounts(grant, self.grants)
+            for meter in grant.amounts:
+                self.reopen(meter)
         if grant.holds_slot:
             self.lend_slot(grant)
         for place, _ in places:
@@ -309,43 +293,6 @@ class Admission:
             for meter in grant.amounts:
                 meter.zombies -= 1
             self._review_closers()
-
-    def _release_amounts(self, grant: Grant) -> None:
-        borrowed = dict.fromkeys(grant.amounts, 0)
-        for _, meter, amount in grant.loans:
-            borrowed[meter] += amount
-        if any(grant.lent.values()):
-            self._hand_down(grant)
-        for lender, meter, amount in grant.loans:
-            if lender.released:
-                meter.used -= amount
-            else:
-                lender.lent[meter] -= amount
-        for meter, amount in grant.amounts.items():
-            # What it lent out is still in use; the borrower gives it back.
-            meter.used -= amount - borrowed[meter] - grant.lent.get(meter, 0)
-            meter.alone.pop(grant, None)
-            self.reopen(meter)
-
-    def _hand_down(self, grant: Grant) -> None:
-        """Who borrowed from this grant what it had itself borrowed, owes its lenders instead."""
-        for borrower in self.grants:
-            kept: list[tuple[Grant, Meter, int]] = []
-            for lender, meter, amount in borrower.loans:
-                while lender is grant and amount:
-                    source = next((loan for loan in grant.loans if loan[1] is meter), None)
-                    if source is None:
-                        break
-                    part = min(amount, source[2])
-                    grant.loans.remove(source)
-                    if source[2] > part:
-                        grant.loans.append((source[0], meter, source[2] - part))
-                    kept.append((source[0], meter, part))
-                    grant.lent[meter] -= part
-                    amount -= part
-                if amount:
-                    kept.append((lender, meter, amount))
-            borrower.loans = kept
 
     def lend_slot(self, grant: Grant) -> None:
         """The holder waits in mid-flight: its slot is free for others."""

@@ -16,24 +16,24 @@ from interlock.kernel.records import Attempt, Entry, Request, Wait
 from interlock.kernel.waiters import Amounts, Grant, Needs
 
 if TYPE_CHECKING:
-    from interlock.kernel.kernel import Kernel
+    from interlock.kernel.run import Run
 
 
 def can_all_end(
-    kernel: Kernel, attempts: Sequence[Attempt], children: Mapping[str, Entry] | None = None
+    run: Run, attempts: Sequence[Attempt], children: Mapping[str, Entry] | None = None
 ) -> bool:
     """Whether these attempts can end, with these new children of the first to wait for."""
-    return _Hope(kernel, attempts[0], children or {}).reaches(attempts)
+    return _Hope(run, attempts[0], children or {}).reaches(attempts)
 
 
 class _Hope:
-    def __init__(self, kernel: Kernel, parent: Attempt, children: Mapping[str, Entry]) -> None:
-        self.kernel = kernel
+    def __init__(self, run: Run, parent: Attempt, children: Mapping[str, Entry]) -> None:
+        self.run = run
         self.parent = parent
         self.children = children
         self.stuck: dict[Grant, Attempt] = {}
         """Attempts that wait in mid-flight and are not known to end."""
-        for request in kernel.midflight.waiting:
+        for request in run.midflight.waiting:
             self.stuck[request.grant] = request.attempt
         if children:
             self.stuck[parent.grant] = parent
@@ -77,7 +77,7 @@ class _Hope:
             if not self._could_have(entry.needs, entry.amounts, kin, kin):
                 return False
             for task_id in entry.task.after:
-                before = self.children.get(task_id) or self.kernel.entries.get(task_id)
+                before = self.children.get(task_id) or self.run.entries.get(task_id)
                 if before is not None and task_id not in seen:
                     seen.add(task_id)
                     todo.append(before)

@@ -173,7 +173,15 @@ class File(Place):
         return self.folder.crowd(write)
 
     def count(self, write: bool, by: int) -> None:
-        self.folder.count(write, by)
+        folder = self.folder
+        writers = by if write else 0
+        folder.users += by
+        folder.writers += writers
+        folder.under += by
+        folder.writers_under += writers
+        for above in folder.above:
+            above.under += by
+            above.writers_under += writers
 
 
 class Glob(Place):
