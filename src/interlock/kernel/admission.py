@@ -326,10 +326,12 @@ class Admission:
         passed: dict[Line, None] = {}
         for place, writes in waiter.needs:
             for lines in place.passes:
-                if lines.writers is not None:
-                    passed[lines.writers] = None
-                if writes and lines.readers is not None:
-                    passed[lines.readers] = None
+                line = lines.writers
+                if line is not None and line.live:
+                    passed[line] = None
+                line = lines.readers
+                if writes and line is not None and line.live:
+                    passed[line] = None
         limit = 2 * self.slots.capacity
         passer = waiter.key[-1]
         for line in passed:

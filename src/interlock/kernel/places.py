@@ -133,9 +133,7 @@ class Folder(Place):
         return self.alternative_or_none
 
     def crowd(self, write: bool) -> int:
-        if write:
-            return self.under + sum(folder.users for folder in self.above)
-        return self.writers_under + sum(folder.writers for folder in self.above)
+        return self.under if write else self.writers_under
 
     def count(self, write: bool, by: int) -> None:
         self.users += by

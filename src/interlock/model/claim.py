@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from interlock.errors import InvalidOption
@@ -29,11 +29,11 @@ class Claim:
     resource: str
     mode: Mode
     amount: int = 1
+    is_path: bool = field(init=False, compare=False, repr=False)
+    """Whether the resource is a path pattern (otherwise it is a name)."""
 
-    @property
-    def is_path(self) -> bool:
-        """Whether the resource is a path pattern (otherwise it is a name)."""
-        return self.mode is Mode.READ or self.mode is Mode.WRITE
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_path", self.mode in (Mode.READ, Mode.WRITE))
 
     def __str__(self) -> str:
         if self.is_path:
