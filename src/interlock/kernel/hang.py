@@ -3,31 +3,34 @@
 Only those who wait in mid-flight hold something while they wait, so only they can deadlock. The
 test assumes the best of everybody else (a running agent ends, a zombie goes, a person answers)
 and lets them all end, over and over, until nothing more can: whoever is left would hang for ever.
+
+An attempt with several waits open may get one of them while it waits for the others. It is taken
+to hold all it asks for already, so that whatever is granted first, nobody hangs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from interlock.kernel.meters import ALL, Meter
-from interlock.kernel.places import places_conflict
-from interlock.kernel.records import Attempt, Entry, Request, Wait
+from interlock.kernel.places import Place, places_conflict
+from interlock.kernel.records import Attempt, Entry
 from interlock.kernel.waiters import Amounts, Grant, Needs
 
 if TYPE_CHECKING:
     from interlock.kernel.run import Run
 
 
-def can_all_end(
-    run: Run, attempts: Sequence[Attempt], children: Mapping[str, Entry] | None = None
-) -> bool:
-    """Whether these attempts can end, with these new children of the first to wait for."""
-    return _Hope(run, attempts[0], children or {}).reaches(attempts)
+def who_hangs(
+    run: Run, parent: Attempt | None = None, children: Mapping[str, Entry] | None = None
+) -> frozenset[Grant]:
+    """Who of those that wait could never end, also if a parent waited for these new children."""
+    return _Hope(run, parent, children or {}).disappointed()
 
 
 class _Hope:
-    def __init__(self, run: Run, parent: Attempt, children: Mapping[str, Entry]) -> None:
+    def __init__(self, run: Run, parent: Attempt | None, children: Mapping[str, Entry]) -> None:
         self.run = run
         self.parent = parent
         self.children = children
@@ -35,32 +38,35 @@ class _Hope:
         """Attempts that wait in mid-flight and are not known to end."""
         for request in run.midflight.waiting:
             self.stuck[request.grant] = request.attempt
-        if children:
+        if parent is not None:
             self.stuck[parent.grant] = parent
+        self.wanted = {grant: _wanted(attempt) for grant, attempt in self.stuck.items()}
+        self.assumed = {
+            grant: self.wanted[grant]
+            for grant, attempt in self.stuck.items()
+            if len(attempt.requests) + (attempt is parent) > 1
+        }
 
-    def reaches(self, attempts: Sequence[Attempt]) -> bool:
+    def disappointed(self) -> frozenset[Grant]:
         changed = True
-        while changed and any(attempt.grant in self.stuck for attempt in attempts):
+        while changed and self.stuck:
             changed = False
             for grant, attempt in list(self.stuck.items()):
-                if self._can_end(attempt):
+                if self._can_end(grant, attempt):
                     del self.stuck[grant]
                     changed = True
-        return not any(attempt.grant in self.stuck for attempt in attempts)
+        return frozenset(self.stuck)
 
-    def _can_end(self, attempt: Attempt) -> bool:
-        if attempt is self.parent and not all(map(self._task_ends, self.children.values())):
+    def _can_end(self, grant: Grant, attempt: Attempt) -> bool:
+        waits_for = [each for request in attempt.requests.values() for each in request.children]
+        entries = [self.run.entries[each] for each in waits_for]
+        if attempt is self.parent:
+            entries += self.children.values()
+        if not all(map(self._task_ends, entries)):
             return False
-        return all(map(self._request_ends, attempt.requests.values()))
-
-    def _request_ends(self, request: Request) -> bool:
-        if request.wait is Wait.CHILDREN:
-            return all(map(self._task_ends, request.children.values()))
-        waiter = request.waiter
-        if waiter is None:
-            return True
-        profile = waiter.profile
-        return self._could_have(waiter.needs, profile.amounts, profile.kin, profile.lenders)
+        needs, amounts = self.wanted[grant]
+        kin = attempt.ancestry()
+        return self._could_have(needs, amounts, kin, kin[1:])
 
     def _task_ends(self, entry: Entry) -> bool:
         """Whether a task can start and end once everybody who is not stuck has ended."""
@@ -90,13 +96,16 @@ class _Hope:
         for grant in self.stuck:
             if grant in kin:
                 continue
-            for held, held_for_writing in grant.places:
+            for held, held_for_writing in (*grant.places, *self.assumed.get(grant, _NOTHING)[0]):
                 for place, writes in needs:
                     if (writes or held_for_writing) and places_conflict(held, place):
                         return False
-        return all(self._enough(meter, amount, lenders) for meter, amount in amounts)
+        asker = kin[0] if kin != lenders else None
+        return all(self._enough(meter, amount, asker, lenders) for meter, amount in amounts)
 
-    def _enough(self, meter: Meter, amount: int, lenders: tuple[Grant, ...]) -> bool:
+    def _enough(
+        self, meter: Meter, amount: int, asker: Grant | None, lenders: tuple[Grant, ...]
+    ) -> bool:
         """Whether an amount is left beside the stuck attempts, with what the lenders can lend."""
         if meter.window is not None:
             return True
@@ -108,6 +117,9 @@ class _Hope:
             if lent is meter and lender in holders
         ]
         used = sum(grant.amounts.get(meter, 0) for grant in holders)
+        for grant, (_, assumed) in self.assumed.items():
+            if grant in self.stuck and grant not in lenders and grant is not asker:
+                used += sum(more for other, more in assumed if other is meter)
         used -= sum(part for _, part in loans)
         lendable = sum(grant.amounts.get(meter, 0) for grant in lenders)
         lendable -= sum(part for lender, part in loans if lender in lenders)
@@ -118,3 +130,19 @@ class _Hope:
         # Where nobody stuck holds any, only a lowered capacity is in the way, and it can be raised.
         foreign = used - lendable
         return not foreign or foreign + amount <= meter.capacity
+
+
+_NOTHING: tuple[Needs, Amounts] = ((), ())
+
+
+def _wanted(attempt: Attempt) -> tuple[Needs, Amounts]:
+    """All claims that an attempt waits for, taken together."""
+    needs: list[tuple[Place, bool]] = []
+    amounts: dict[Meter, int] = {}
+    for request in attempt.requests.values():
+        if request.waiter is not None:
+            needs += request.waiter.needs
+            for meter, amount in request.waiter.profile.amounts:
+                everything = ALL in (amount, amounts.get(meter))
+                amounts[meter] = ALL if everything else amounts.get(meter, 0) + amount
+    return tuple(needs), tuple(amounts.items())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from interlock.errors import ChildWouldDeadlock, InvalidOption, UnknownResource, UnknownTask
 from interlock.kernel import stimuli as s
 from interlock.kernel.admission import FIRST
-from interlock.kernel.hang import can_all_end
+from interlock.kernel.hang import who_hangs
 from interlock.kernel.instructions import Deny, Resume
 from interlock.kernel.records import Attempt, Entry, Request, Wait
 from interlock.kernel.waiters import Amounts, Needs, Profile, Waiter
@@ -45,16 +45,19 @@ class Midflight:
         self._refuse_impossible(attempt, stimulus.claims)
         needs, amounts = run.table.resolve(stimulus.claims)
         self._extra.setdefault(attempt, []).append(needs)
+        hanging = who_hangs(run)
         request = self._request(attempt, stimulus.request, Wait.CLAIMS, stimulus.claims)
-        if self._try(request, needs, amounts):
+        if len(attempt.requests) == 1 and self._try(request, needs, amounts):
             return
         request.waiter = waiter = self._waiter(request, needs, amounts, seated=False)
-        if not can_all_end(run, [attempt]):
+        if who_hangs(run) - hanging:
             run.admission.forget_profile(waiter.profile)
             self._deny(request, "it would wait for others that wait for it")
-            return
-        self._lend(attempt)
-        run.admission.enqueue(waiter)
+        elif self._try(request, needs, amounts):
+            run.admission.forget_profile(waiter.profile)
+        else:
+            self._lend(attempt)
+            run.admission.enqueue(waiter)
 
     def take(self, stimulus: s.Take) -> None:
         """Amounts from rates, with the slot in hand."""
@@ -102,11 +105,12 @@ class Midflight:
         for task_id in stimulus.children:
             if task_id not in children and task_id not in run.ends:
                 raise UnknownTask(f"task {stimulus.task_id!r} has no child called {task_id!r}")
+        hanging = who_hangs(run)
         request = self._request(attempt, stimulus.request, Wait.CHILDREN)
         request.children = {each: children[each] for each in stimulus.children if each in children}
         if not request.children:
             self._resume(request)
-        elif not can_all_end(run, [attempt]):
+        elif who_hangs(run) - hanging:
             self._deny(request, "its children wait for what only its own end would free")
         else:
             self._lend(attempt)
@@ -162,7 +166,7 @@ class Midflight:
 
     def refuse_hanging_children(self, parent: Attempt, batch: Mapping[str, Entry]) -> None:
         """Raise if children could only start after the parent ended; the batch is dropped."""
-        if not can_all_end(self._run, [parent], batch):
+        if who_hangs(self._run, parent, batch) - who_hangs(self._run):
             for entry in batch.values():
                 self._run.table.forget(entry.needs)
             raise ChildWouldDeadlock(
@@ -260,9 +264,14 @@ class Midflight:
             meter = meters.get(claim.resource) if not claim.is_path else None
             if meter is None or meter.window is not None:
                 continue
-            held = attempt.grant.amounts.get(meter, 0)
+            held = attempt.grant.amounts.get(meter, 0) + sum(
+                other.amount
+                for request in attempt.requests.values()
+                for other in request.claims
+                if other.resource == claim.resource
+            )
             if held and (claim.mode is Mode.ALONE or held + claim.amount > meter.capacity):
                 raise InvalidOption(
-                    f"task {attempt.entry.task.id!r} holds {held} of {meter.name!r} and asks for "
-                    f"{claim}; there are only {meter.capacity}"
+                    f"task {attempt.entry.task.id!r} has or waits for {held} of {meter.name!r} "
+                    f"and asks for {claim}; there are only {meter.capacity}"
                 )
