@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def explain(run: Run, task_id: str) -> Explanation:
     """Everything that stands between a task and its start, or its resumption in mid-flight."""
     if task_id in run.ends:
-        return Explanation(task_id, run.ends[task_id], run.now, (), None, ())
+        return Explanation(task_id, run.ends[task_id], run.ended_at[task_id], (), None, ())
     entry = run.unfinished(task_id)
     state = entry.state
     assert state is not None
@@ -42,13 +42,14 @@ def explain(run: Run, task_id: str) -> Explanation:
         reasons = list(_midflight(run, entry))
     else:
         reasons = [*_own(run, entry), *_claims(run, entry), *_capacity(run, entry)]
+    needed = _dependencies(run, entry)
     return Explanation(
         task_id,
         state,
         entry.since,
         tuple(reasons),
         _clears_at(run, reasons),
-        tuple(dict.fromkeys(filter(None, map(_help, reasons)))),
+        tuple(dict.fromkeys(filter(None, (_help(reason, needed) for reason in reasons)))),
     )
 
 
@@ -218,8 +219,24 @@ def _ends_at(run: Run, task_id: str) -> float | None:
     return at if at >= run.now else None
 
 
-def _help(reason: Reason) -> str:
+def _dependencies(run: Run, entry: Entry) -> set[str]:
+    """All unfinished tasks that have to succeed before this one."""
+    found: set[str] = set()
+    todo = list(entry.task.after)
+    while todo:
+        task_id = todo.pop()
+        before = run.entries.get(task_id)
+        if before is not None and task_id not in found:
+            found.add(task_id)
+            todo.extend(before.task.after)
+    return found
+
+
+def _help(reason: Reason, needed: set[str]) -> str:
+    """What a person could do about it, if anything."""
     match reason:
+        case HeldClaim(holder=holder, stopping=False) if holder in needed:
+            return ""
         case HeldClaim(holder=holder, claim=claim, stopping=True):
             return f"end what is left of {holder!r}, which was told to stop and holds {claim}"
         case HeldClaim(holder=holder, claim=claim):

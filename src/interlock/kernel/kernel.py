@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from interlock.errors import ClockWentBack, InvalidOption
+from interlock.errors import ClockWentBack, InvalidOption, UsageError
 from interlock.kernel import stimuli as s
 from interlock.kernel.explain import explain
 from interlock.kernel.instructions import Instruction, SetTimer
@@ -91,11 +91,16 @@ class Kernel:
             raise ClockWentBack(f"time {now} was given after {run.now}; time never goes back")
         handler = self._handlers.get(type(stimulus))
         if handler is None:
-            raise InvalidOption(f"{stimulus!r} is not a stimulus")
+            raise InvalidOption(f"{stimulus!r} is no stimulus; see interlock.kernel.stimuli")
+        before = run.now
         run.now = run.table.now = now
         run.admission.turn += 1
         run.out = []
-        handler(stimulus)
+        try:
+            handler(stimulus)
+        except UsageError:
+            run.now = run.table.now = before
+            raise
         run.work_off()
         self._admit(now)
         self._steering.watch_rates()

@@ -29,6 +29,7 @@ from interlock.kernel.submission import check_submission, raise_tails
 from interlock.kernel.table import Table
 from interlock.kernel.timers import Timers
 from interlock.kernel.waiters import Grant, Waiter
+from interlock.model.duration import seconds
 from interlock.model.outcome import ErrorRecord, State
 from interlock.model.task import Task
 
@@ -48,6 +49,7 @@ class Run:
         self.entries: dict[str, Entry] = {}
         """Unfinished tasks, and finished ones of which an attempt is still alive."""
         self.ends: dict[str, State] = {}
+        self.ended_at: dict[str, float] = {}
         self.groups: dict[str, Group] = {}
         self.counts = dict.fromkeys(State, 0)
         self.now = float("-inf")
@@ -200,7 +202,7 @@ class Run:
 
     def ended(self, stimulus: s.Ended) -> None:
         """An attempt reports its end."""
-        _check_end(stimulus)
+        _check_report(stimulus)
         attempt = self._alive(stimulus.task_id, stimulus.token, stimulus)
         if attempt is None:
             return
@@ -213,11 +215,12 @@ class Run:
             self.admission.make_zombie(attempt.grant)
         if not decided:
             entry = attempt.entry
-            if stimulus.status is State.FAILED:
+            status = State(stimulus.status)
+            if status is State.FAILED:
                 wait = entry.task.retry.wait(entry.attempts, stimulus.chance)
                 self._failed(entry, stimulus.error, State.FAILED, max(wait, stimulus.retry_after))
             else:
-                self._settle(entry, stimulus.status, stimulus.error, "")
+                self._settle(entry, status, stimulus.error, "")
 
     def gone(self, stimulus: s.Gone) -> None:
         """Nothing of an attempt is left."""
@@ -237,7 +240,7 @@ class Run:
     def reports(self, stimulus: s.Reports) -> None:
         """Several of both, before anything starts."""
         for report in stimulus.reports:
-            _check_end(report)
+            _check_report(report)
         for report in stimulus.reports:
             if isinstance(report, s.Ended):
                 self.ended(report)
@@ -327,6 +330,7 @@ class Run:
         self.enter(entry, end, None)
         task_id = entry.task.id
         self.ends[task_id] = end
+        self.ended_at[task_id] = self.now
         self.out.append(
             Settle(task_id, end, entry.attempts, entry.started_at, self.now, error, cause)
         )
@@ -408,11 +412,18 @@ class Run:
             self.out.append(Change(entry.task.id, state, detail))
 
 
-def _check_end(report: s.Ended | s.Gone) -> None:
-    if isinstance(report, s.Ended) and report.status not in _ATTEMPT_ENDS:
-        raise InvalidOption(
-            f"an attempt cannot end as {report.status}; say {', '.join(sorted(_ATTEMPT_ENDS))}"
-        )
+def _check_report(report: s.Ended | s.Gone) -> None:
+    """Raise for a report that says something impossible."""
+    if not isinstance(report, (s.Ended, s.Gone)):
+        raise InvalidOption(f"{report!r} is no report of an attempt")
+    if isinstance(report, s.Gone):
+        return
+    if report.status not in _ATTEMPT_ENDS:
+        ends = " or ".join(sorted(_ATTEMPT_ENDS))
+        raise InvalidOption(f"an attempt ends as {ends}, not as {report.status!r}")
+    if not 0 <= report.chance < 1:
+        raise InvalidOption(f"the chance of a backoff lies in [0, 1), not at {report.chance!r}")
+    seconds(report.retry_after, "retry_after")
 
 
 def _known(state: State | None, default: State | None = None) -> State:
