@@ -16,6 +16,7 @@ Bounded overtaking: whoever has been overtaken 2 x slots times closes its lines 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from heapq import heappop, heappush
 
 from interlock.kernel.lending import give_back_amounts, take_amount
@@ -199,16 +200,14 @@ class Admission:
 
     # -- starting -----------------------------------------------------------------------
 
-    def admit(self, now: float) -> list[tuple[Waiter, Grant]]:
-        """Grant whatever can be granted now, best first."""
-        granted: list[tuple[Waiter, Grant]] = []
+    def admit(self, now: float) -> Iterator[tuple[Waiter, Grant]]:
+        """Grant whatever can be granted now, best first; each is taken in before the next."""
         self._review_reserved()
         if self._seated:
-            self._admit_from(self._seated, granted, now)
-        self._admit_from(self._opened, granted, now)
-        return granted
+            yield from self._admit_from(self._seated, now)
+        yield from self._admit_from(self._opened, now)
 
-    def _admit_from(self, opened: _Opened, granted: list[tuple[Waiter, Grant]], now: float) -> None:
+    def _admit_from(self, opened: _Opened, now: float) -> Iterator[tuple[Waiter, Grant]]:
         slots, seated = self.slots, opened is self._seated
         while opened and (seated or slots.used < slots.capacity):
             item = opened[0]
@@ -239,7 +238,7 @@ class Admission:
             heappop(shelf.heap(writes))
             blocked = self.table.blocker(waiter)
             if blocked is None:
-                granted.append((waiter, self._grant(waiter, now)))
+                yield waiter, self._grant(waiter, now)
                 continue
             if waiter in self.reserved:
                 self._unreserve(waiter)
@@ -256,7 +255,7 @@ class Admission:
             grant: Grant = waiter.owner.grant
         else:
             grant = Grant(waiter.owner, now, waiter.estimate)
-        if not grant.holds_slot:  # another wait of the same attempt may just have got it
+        if not waiter.profile.seated:
             self.slots.used += 1
             grant.holds_slot = True
         self.take(grant, waiter, now)

@@ -128,8 +128,7 @@ class _Hope:
         if amount == ALL:
             return used == lendable
         # Where nobody stuck holds any, only a lowered capacity is in the way, and it can be raised.
-        foreign = used - lendable
-        return not foreign or foreign + amount <= meter.capacity
+        return used == lendable or amount <= max(0, meter.capacity - used) + lendable
 
 
 _NOTHING: tuple[Needs, Amounts] = ((), ())

@@ -118,7 +118,7 @@ class Kernel:
             for waiter, grant in run.admission.admit(now):
                 if waiter.midflight:
                     run.midflight.granted(waiter.owner)
-                    again = True  # with its slot back, its other waits need none any more
+                    again = True  # its other waits may need no slot any more
                 else:
                     run.start(waiter.owner, grant)
 

@@ -1,7 +1,8 @@
 """Waits of a running attempt: for more claims, a rate, its children, a person.
 
 Whoever waits in mid-flight keeps its claims and lends out its slot (only a rate is waited for
-with the slot in hand). It gets a slot again before anything new starts, and passes reservations.
+with the slot in hand); with several waits open, until the last of them is over. It gets a slot
+again before anything new starts, and passes reservations.
 Because it holds and waits, it could deadlock; a wait that could never end is denied at once.
 """
 
@@ -56,8 +57,8 @@ class Midflight:
         elif self._try(request, needs, amounts):
             run.admission.forget_profile(waiter.profile)
         else:
-            self._lend(attempt)
             run.admission.enqueue(waiter)
+            self._lend(attempt)
 
     def take(self, stimulus: s.Take) -> None:
         """Amounts from rates, with the slot in hand."""
@@ -73,8 +74,7 @@ class Midflight:
         _, amounts = run.table.resolve(stimulus.claims)
         request = self._request(attempt, stimulus.request, Wait.RATE, stimulus.claims)
         if not self._try(request, (), amounts):
-            seated = attempt.grant.holds_slot
-            request.waiter = self._waiter(request, (), amounts, seated=seated)
+            request.waiter = self._waiter(request, (), amounts, seated=True)
             run.admission.enqueue(request.waiter)
 
     def used(self, stimulus: s.Used) -> None:
@@ -109,7 +109,7 @@ class Midflight:
         request = self._request(attempt, stimulus.request, Wait.CHILDREN)
         request.children = {each: children[each] for each in stimulus.children if each in children}
         if not request.children:
-            self._resume(request)
+            self._return(request)
         elif who_hangs(run) - hanging:
             self._deny(request, "its children wait for what only its own end would free")
         else:
@@ -215,8 +215,9 @@ class Midflight:
 
     def _return(self, request: Request) -> None:
         """What a request waited for is there; it lacks at most its slot."""
-        if request.grant.holds_slot:
+        if self._needs_no_slot(request):
             self._resume(request)
+            self._reseat(request.attempt)
         else:
             request.waiter = self._waiter(request, (), (), seated=False)
             self._run.admission.enqueue(request.waiter)
@@ -243,13 +244,24 @@ class Midflight:
     def _lend(self, attempt: Attempt) -> None:
         if attempt.grant.holds_slot:
             self._run.admission.lend_slot(attempt.grant)
-            self._reseat(attempt)
+        self._reseat(attempt)
+
+    def _needs_no_slot(self, request: Request) -> bool:
+        """Whether a request may be answered without a slot: only the last one brings it back.
+
+        With several waits open, an agent that is answered in one of them may have nothing to do
+        but to go on waiting for the others; with a slot in hand it would keep them waiting too.
+        """
+        others = request.attempt.requests.values()
+        return request.grant.holds_slot or any(
+            other is not request and other.wait is not Wait.RATE for other in others
+        )
 
     def _reseat(self, attempt: Attempt) -> None:
-        """An attempt got or lent its slot: its waits need one no longer, or again."""
+        """A wait of an attempt began or ended: others may need a slot no longer, or again."""
         admission = self._run.admission
-        seated = attempt.grant.holds_slot
-        for request in attempt.requests.values():
+        for request in list(attempt.requests.values()):
+            seated = request.wait is Wait.RATE or self._needs_no_slot(request)
             waiter = request.waiter
             if waiter is None or not waiter.alive or waiter.profile.seated is seated:
                 continue
@@ -264,12 +276,10 @@ class Midflight:
             meter = meters.get(claim.resource) if not claim.is_path else None
             if meter is None or meter.window is not None:
                 continue
-            held = attempt.grant.amounts.get(meter, 0) + sum(
-                other.amount
-                for request in attempt.requests.values()
-                for other in request.claims
-                if other.resource == claim.resource
-            )
+            held = attempt.grant.amounts.get(meter, 0)
+            for request in attempt.requests.values():
+                amounts = request.waiter.profile.amounts if request.waiter is not None else ()
+                held += sum(n or meter.capacity for m, n in amounts if m is meter)
             if held and (claim.mode is Mode.ALONE or held + claim.amount > meter.capacity):
                 raise InvalidOption(
                     f"task {attempt.entry.task.id!r} has or waits for {held} of {meter.name!r} "
