@@ -10,7 +10,7 @@ to hold all it asks for already, so that whatever is granted first, nobody hangs
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from interlock.kernel.meters import ALL, Meter
@@ -40,12 +40,12 @@ class _Hope:
             self.stuck[request.grant] = request.attempt
         if parent is not None:
             self.stuck[parent.grant] = parent
-        self.wanted = {grant: _wanted(attempt) for grant, attempt in self.stuck.items()}
         self.assumed = {
-            grant: self.wanted[grant]
+            grant: list(_open_claims(attempt))
             for grant, attempt in self.stuck.items()
             if len(attempt.requests) + (attempt is parent) > 1
         }
+        """What attempts with several waits open may come to hold before the others are over."""
 
     def disappointed(self) -> frozenset[Grant]:
         changed = True
@@ -64,7 +64,7 @@ class _Hope:
             entries += self.children.values()
         if not all(map(self._task_ends, entries)):
             return False
-        needs, amounts = self.wanted[grant]
+        needs, amounts = _together(_open_claims(attempt))
         kin = attempt.ancestry()
         return self._could_have(needs, amounts, kin, kin[1:])
 
@@ -94,18 +94,28 @@ class _Hope:
     ) -> bool:
         """Whether claims could be granted if only the stuck attempts held something."""
         for grant in self.stuck:
-            if grant in kin:
-                continue
-            for held, held_for_writing in (*grant.places, *self.assumed.get(grant, _NOTHING)[0]):
-                for place, writes in needs:
-                    if (writes or held_for_writing) and places_conflict(held, place):
-                        return False
-        asker = kin[0] if kin != lenders else None
-        return all(self._enough(meter, amount, asker, lenders) for meter, amount in amounts)
+            if grant not in kin and _clash(grant.places, needs):
+                return False
+        before = [
+            each for grant in self.stuck if grant not in kin for each in self._earlier(grant, kin)
+        ]
+        if any(_clash(theirs, needs) for theirs, _ in before):
+            return False
+        more: dict[Meter, int] = {}
+        for _, theirs in before:
+            for meter, amount in theirs:
+                more[meter] = more.get(meter, 0) + (amount or meter.capacity)
+        return all(
+            self._enough(meter, amount, more.get(meter, 0), lenders) for meter, amount in amounts
+        )
 
-    def _enough(
-        self, meter: Meter, amount: int, asker: Grant | None, lenders: tuple[Grant, ...]
-    ) -> bool:
+    def _earlier(self, grant: Grant, kin: tuple[Grant, ...]) -> Iterator[tuple[Needs, Amounts]]:
+        """What a stuck attempt may be given while the kin still hold what they hold."""
+        for needs, amounts in self.assumed.get(grant, ()):
+            if not any(_clash(each.places, needs) for each in kin):
+                yield needs, amounts
+
+    def _enough(self, meter: Meter, amount: int, more: int, lenders: tuple[Grant, ...]) -> bool:
         """Whether an amount is left beside the stuck attempts, with what the lenders can lend."""
         if meter.window is not None:
             return True
@@ -116,10 +126,7 @@ class _Hope:
             for lender, lent, part in borrower.loans
             if lent is meter and lender in holders
         ]
-        used = sum(grant.amounts.get(meter, 0) for grant in holders)
-        for grant, (_, assumed) in self.assumed.items():
-            if grant in self.stuck and grant not in lenders and grant is not asker:
-                used += sum(more for other, more in assumed if other is meter)
+        used = more + sum(grant.amounts.get(meter, 0) for grant in holders)
         used -= sum(part for _, part in loans)
         lendable = sum(grant.amounts.get(meter, 0) for grant in lenders)
         lendable -= sum(part for lender, part in loans if lender in lenders)
@@ -131,17 +138,27 @@ class _Hope:
         return used == lendable or amount <= max(0, meter.capacity - used) + lendable
 
 
-_NOTHING: tuple[Needs, Amounts] = ((), ())
+def _clash(held: Iterable[tuple[Place, bool]], needs: Needs) -> bool:
+    return any(
+        (writes or held_for_writing) and places_conflict(place, other)
+        for place, held_for_writing in held
+        for other, writes in needs
+    )
 
 
-def _wanted(attempt: Attempt) -> tuple[Needs, Amounts]:
-    """All claims that an attempt waits for, taken together."""
-    needs: list[tuple[Place, bool]] = []
-    amounts: dict[Meter, int] = {}
+def _open_claims(attempt: Attempt) -> Iterator[tuple[Needs, Amounts]]:
+    """The claims that an attempt waits for, one request after the other."""
     for request in attempt.requests.values():
         if request.waiter is not None:
-            needs += request.waiter.needs
-            for meter, amount in request.waiter.profile.amounts:
-                everything = ALL in (amount, amounts.get(meter))
-                amounts[meter] = ALL if everything else amounts.get(meter, 0) + amount
+            yield request.waiter.needs, request.waiter.profile.amounts
+
+
+def _together(claims: Iterable[tuple[Needs, Amounts]]) -> tuple[Needs, Amounts]:
+    needs: list[tuple[Place, bool]] = []
+    amounts: dict[Meter, int] = {}
+    for some_needs, some_amounts in claims:
+        needs += some_needs
+        for meter, amount in some_amounts:
+            everything = ALL in (amount, amounts.get(meter))
+            amounts[meter] = ALL if everything else amounts.get(meter, 0) + amount
     return tuple(needs), tuple(amounts.items())

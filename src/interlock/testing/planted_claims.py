@@ -1,0 +1,151 @@
+"""Planted bugs: what excludes what, and how much there is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from interlock.kernel.admission import Admission
+from interlock.kernel.kernel import Kernel
+from interlock.kernel.meters import Meter
+from interlock.kernel.records import Attempt
+from interlock.kernel.table import Table
+from interlock.kernel.waiters import Profile
+from interlock.model.outcome import State
+from interlock.testing.planting import plant
+
+# Claims and what they exclude
+
+
+@plant("claims are released when an attempt ends and not when it is gone", Kernel, "_ended")
+def _(original: Any) -> Any:
+    return lambda self, report: original(self, report._replace(gone=True))
+
+
+@plant("a zombie loses its claims as soon as it is told to stop", Kernel, "_stop")
+def _(original: Any) -> Any:
+    def stop(self: Any, entry: Any, end: State, cause: str) -> None:
+        original(self, entry, end, cause)
+        if entry.attempt is not None:
+            self._release(entry.attempt)
+
+    return stop
+
+
+@plant("readers exclude each other", Table, "resolve")
+def _(original: Any) -> Any:
+    def resolve(self: Any, claims: Any) -> Any:
+        needs, amounts = original(self, claims)
+        return tuple((place, True) for place, _ in needs), amounts
+
+    return resolve
+
+
+@plant("writers let readers in", Table, "resolve")
+def _(original: Any) -> Any:
+    def resolve(self: Any, claims: Any) -> Any:
+        needs, amounts = original(self, claims)
+        return tuple((place, writes and len(needs) < 2) for place, writes in needs), amounts
+
+    return resolve
+
+
+@plant("only the first claim of a task is looked at", Table, "blocker")
+def _(original: Any) -> Any:
+    def blocker(self: Any, waiter: Any) -> Any:
+        needs = waiter.needs
+        waiter.needs = needs[:1]
+        try:
+            return original(self, waiter)
+        finally:
+            waiter.needs = needs
+
+    return blocker
+
+
+@plant("a child may not touch what its parent holds", Attempt, "ancestry")
+def _(original: Any) -> Any:
+    return lambda self: ()
+
+
+@plant("siblings may touch the same files at once", Attempt, "ancestry")
+def _(original: Any) -> Any:
+    def ancestry(self: Any) -> Any:
+        children = (self.entry.children or {}).values()
+        return (*original(self), *(c.attempt.grant for c in children if c.attempt is not None))
+
+    return ancestry
+
+
+# Limits
+
+
+@plant("one more than the capacity fits", Meter, "fits")
+def _(original: Any) -> Any:
+    return lambda self, amount, kin: original(self, amount - 1 if amount > 1 else amount, kin)
+
+
+@plant("there is one slot too many", Kernel, "__init__")
+def _(original: Any) -> Any:
+    return lambda self, *, slots, **options: original(self, slots=slots + 1, **options)
+
+
+@plant("a capacity can only be raised", Kernel, "_set_capacity")
+def _(original: Any) -> Any:
+    def set_capacity(self: Any, stimulus: Any) -> None:
+        if stimulus.capacity > self.table.meters[stimulus.resource].capacity:
+            original(self, stimulus)
+
+    return set_capacity
+
+
+@plant("a raised capacity wakes nobody", Kernel, "_set_capacity")
+def _(original: Any) -> Any:
+    def set_capacity(self: Any, stimulus: Any) -> None:
+        self.table.meters[stimulus.resource].capacity = stimulus.capacity
+
+    return set_capacity
+
+
+@plant("a rate gives back before its window has passed", Meter, "give_back")
+def _(original: Any) -> Any:
+    return lambda self, now: original(self, now + 0.5 * self.window)
+
+
+@plant("a rate that must be left alone is not", Kernel, "_hold_rate")
+def _(original: Any) -> Any:
+    return lambda self, stimulus: None
+
+
+@plant("a hold of a rate sets no timer", Kernel, "_hold_rate")
+def _(original: Any) -> Any:
+    def hold_rate(self: Any, stimulus: Any) -> None:
+        original(self, stimulus)
+        meter = self.table.meters[stimulus.resource]
+        self.timers.drop(self._rate_timers.pop(meter, None))
+
+    return hold_rate
+
+
+@plant("all of nothing is given away", Meter, "fits")
+def _(original: Any) -> Any:
+    def fits(self: Any, amount: int, lenders: Any) -> bool:
+        return bool(original(self, amount, lenders)) or (self.capacity == self.used == amount == 0)
+
+    return fits
+
+
+# What is lent inside a family
+
+
+@plant("an extension may borrow from its own attempt", Profile, "__init__")
+def _(original: Any) -> Any:
+    def init(self: Any, key: Any) -> None:
+        original(self, key)
+        self.lenders = self.kin
+
+    return init
+
+
+@plant("a loan is not handed down", Admission, "_hand_down")
+def _(original: Any) -> Any:
+    return lambda self, grant: None

@@ -1,0 +1,57 @@
+"""Planted bugs: attempts that wait in mid-flight, also for several things at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from interlock.kernel import midflight as midflight_module
+from interlock.kernel.admission import Admission
+from interlock.kernel.midflight import Midflight
+from interlock.model.outcome import State
+from interlock.testing.planting import plant
+
+
+@plant("a circle of extensions is not denied", midflight_module, "can_all_end")
+def _(original: Any) -> Any:
+    return lambda *arguments: True
+
+
+@plant("whoever asks a person keeps the slot", Midflight, "_lend")
+def _(original: Any) -> Any:
+    def lend(self: Any, attempt: Any) -> None:
+        if attempt.entry.state is not State.RUNNING or any(
+            request.question for request in attempt.requests.values()
+        ):
+            return
+        original(self, attempt)
+
+    return lend
+
+
+@plant("whoever was answered goes on without a slot", Midflight, "_return")
+def _(original: Any) -> Any:
+    return lambda self, request: self._resume(request)
+
+
+@plant("two waits of one attempt take two slots", Admission, "_grant")
+def _(original: Any) -> Any:
+    def grant(self: Any, waiter: Any, now: float) -> Any:
+        self.slots.used += waiter.midflight and len(waiter.owner.attempt.requests) > 1
+        return original(self, waiter, now)
+
+    return grant
+
+
+@plant("the waits of an attempt do not hear what became of its slot", Midflight, "_reseat")
+def _(original: Any) -> Any:
+    return lambda self, attempt: None
+
+
+@plant("the end of an attempt leaves one of its waits in line", Midflight, "abandon")
+def _(original: Any) -> Any:
+    def abandon(self: Any, attempt: Any) -> None:
+        if len(attempt.requests) > 1:
+            attempt.requests.popitem()
+        original(self, attempt)
+
+    return abandon
