@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from interlock.kernel.meters import ALL, Meter
 from interlock.kernel.places import Place, places_conflict
-from interlock.kernel.records import Attempt, Entry
+from interlock.kernel.records import Attempt, Entry, Wait
 from interlock.kernel.waiters import Amounts, Grant, Needs
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class _Hope:
         self.assumed = {
             grant: list(_open_claims(attempt))
             for grant, attempt in self.stuck.items()
-            if len(attempt.requests) + (attempt is parent) > 1
+            if _circular_waits(attempt) + (attempt is parent) > 1
         }
         """What attempts with several waits open may come to hold before the others are over."""
 
@@ -112,7 +112,12 @@ class _Hope:
     def _earlier(self, grant: Grant, kin: tuple[Grant, ...]) -> Iterator[tuple[Needs, Amounts]]:
         """What a stuck attempt may be given while the kin still hold what they hold."""
         for needs, amounts in self.assumed.get(grant, ()):
-            if not any(_clash(each.places, needs) for each in kin):
+            fits = all(
+                (amount or meter.capacity) + sum(each.amounts.get(meter, 0) for each in kin)
+                <= meter.capacity
+                for meter, amount in amounts
+            )
+            if fits and not any(_clash(each.places, needs) for each in kin):
                 yield needs, amounts
 
     def _enough(self, meter: Meter, amount: int, more: int, lenders: tuple[Grant, ...]) -> bool:
@@ -144,6 +149,12 @@ def _clash(held: Iterable[tuple[Place, bool]], needs: Needs) -> bool:
         for place, held_for_writing in held
         for other, writes in needs
     )
+
+
+def _circular_waits(attempt: Attempt) -> int:
+    """How many waits an attempt has open that could be part of a circle."""
+    waits = (Wait.CLAIMS, Wait.CHILDREN)
+    return sum(request.wait in waits for request in attempt.requests.values())
 
 
 def _open_claims(attempt: Attempt) -> Iterator[tuple[Needs, Amounts]]:

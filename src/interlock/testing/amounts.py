@@ -21,20 +21,18 @@ def lacking(shadow: Shadow, item: Item, claims: tuple[Claim, ...]) -> list[Claim
         held = users(shadow, claim.resource)
         foreign = [c for a, c in held if a not in family]
         alone = claim.mode is Mode.ALONE or any(c.mode is Mode.ALONE for _, c in held)
-        if (alone and foreign) or (claim.mode is Mode.ALONE and not _size(shadow, claim)):
+        if alone and foreign:
             short.append(claim)
         elif not alone or len(foreign) == len(held):
             left = shadow.capacities[claim.resource] - sum(c.amount for _, c in held)
-            alive = shadow.alive.values()
-            lent = sum(lendable(shadow, claim.resource, a, alive) for a in item.above())
+            lent = sum(_lendable(shadow, claim.resource, a) for a in item.above())
             if claim.amount > max(0, left) + lent:
                 short.append(claim)
     return short
 
 
-def lendable(shadow: Shadow, resource: str, lender: Attempt, holders: Iterable[Attempt]) -> int:
-    """What a lender surely has left of what it holds, if these are all who hold any."""
-    held = [(a, c) for a, c in users(shadow, resource) if a in holders]
+def _lendable(shadow: Shadow, resource: str, lender: Attempt) -> int:
+    held = users(shadow, resource)
     own = sum(c.amount for a, c in held if a is lender)
     return max(0, own - sum(c.amount for a, c in held if lender in a.item.above()))
 
@@ -48,10 +46,8 @@ def exceeding(shadow: Shadow, item: Item, claims: tuple[Claim, ...]) -> list[Cla
         alone = claim.mode is Mode.ALONE or any(c.mode is Mode.ALONE for c in foreign)
         before = usage(shadow, claim.resource, shadow.alive.values())
         after = usage(shadow, claim.resource, shadow.alive.values(), item, claim)
-        capacity = shadow.capacities[claim.resource]
-        grows = after > before and after > capacity
-        of_nothing = claim.mode is Mode.ALONE and not capacity
-        if grows or of_nothing or (alone and foreign):
+        grows = after > before and after > shadow.capacities[claim.resource]
+        if grows or (alone and foreign):
             over.append(claim)
     return over
 

@@ -8,7 +8,6 @@ from interlock.model.task import Task
 BAD = (
     "DuplicateId", "UnknownDependency", "DependencyCycle", "ClaimOutsideWorkspace",
     "ProtectedPath", "InvalidPattern", "ImpossibleClaim", "UnknownResource",
-    "InvalidOption",
 )  # fmt: skip
 """Submissions that must raise this error and change nothing."""
 
@@ -33,7 +32,5 @@ def bad_tasks(kind: str, known: str) -> tuple[Task, ...]:
             return good, Task("bad", uses=uses("gpu", 1000))
         case "UnknownResource":
             return good, Task("bad", uses=uses("no:such", 2))
-        case "InvalidOption":
-            return good, Task("bad", uses="slots")
         case _:
             raise ValueError(kind)

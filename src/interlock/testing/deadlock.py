@@ -2,137 +2,112 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 
-from interlock.model.claim import Claim, Mode, uses
+from interlock.model.claim import Claim, Mode
 from interlock.model.task import Task
-from interlock.testing.amounts import lendable, usage
-from interlock.testing.shadow import Attempt, Item, Request, Shadow
-
-_NOT_ASKED = -1
-"""The number of a request that is only imagined."""
+from interlock.testing.amounts import usage
+from interlock.testing.shadow import Attempt, Item, Request, Shadow, any_clash
 
 
-def stuck(shadow: Shadow) -> list[Attempt]:
+def stuck(shadow: Shadow, capacities: Mapping[str, int] | None = None) -> list[Attempt]:
     """The attempts that wait for each other round a circle, or for somebody in one.
 
-    A capacity that was lowered may be raised again, so the most there has been counts.
+    Whoever does not wait in mid-flight is taken to finish and give back what it holds. Then
+    whoever can go on is let finish too, and so on. What is left over is stuck. A capacity that
+    was lowered may be raised again, so nobody is stuck for good who is so only with
+    `capacities` below the most there have been.
     """
-    return _Hope(shadow, shadow.most, cautious=False).left_over()
+    most = shadow.most if capacities is None else capacities
+    held = {
+        a: None
+        for a in shadow.alive.values()
+        if a.request and a.request.kind in ("extend", "children") and not a.over
+    }
+    if not held:
+        return []
+    queued = {i: None for i in shadow.open.values() if i.attempt is None or i.attempt.over}
+    progress = True
+    while held and progress:
+        progress = False
+        for attempt in list(held):
+            if _can_go_on(shadow, attempt, held, queued, most):
+                del held[attempt]
+                progress = True
+        for item in list(queued):
+            if _can_run(shadow, item, held, queued, most):
+                del queued[item]
+                progress = True
+    return list(held)
 
 
-def may_be_stuck(shadow: Shadow) -> list[Attempt]:
-    """The same with capacities as they are, and nobody giving up what it could have borrowed.
+def _can_go_on(
+    shadow: Shadow,
+    attempt: Attempt,
+    held: dict[Attempt, None],
+    queued: dict[Item, None],
+    most: Mapping[str, int],
+) -> bool:
+    request = attempt.request
+    assert request is not None
+    children = (shadow.items[c] for c in request.children)
+    if any(_unfinished(child, held, queued) for child in children):
+        return False
+    return _free(shadow, attempt.item, request.claims, held, most)
 
-    What a task took before its parent had it to lend, it does not give back until it ends.
-    """
-    return _Hope(shadow, shadow.capacities, cautious=True).left_over()
+
+def _can_run(
+    shadow: Shadow,
+    item: Item,
+    held: dict[Attempt, None],
+    queued: dict[Item, None],
+    most: Mapping[str, int],
+) -> bool:
+    dependencies = (shadow.items[d] for d in item.task.after)
+    if any(_unfinished(d, held, queued) for d in dependencies):
+        return False
+    return _free(shadow, item, item.task.claims, held, most)
+
+
+def _unfinished(item: Item, held: dict[Attempt, None], queued: dict[Item, None]) -> bool:
+    return item.status is None and (item in queued or item.attempt in held)
+
+
+def _free(
+    shadow: Shadow,
+    item: Item,
+    claims: tuple[Claim, ...],
+    held: dict[Attempt, None],
+    most: Mapping[str, int],
+) -> bool:
+    """Whether the claims could be granted if only these attempts were left."""
+    family = {item, *item.ancestors()}
+    others = [a for a in held if a.item not in family]
+    if any(any_clash(shadow.exclusive(claims), shadow.exclusive(a.claims)) for a in others):
+        return False
+    for claim in shadow.counted(claims):
+        parts = [
+            c for a in others for c in shadow.counted(a.claims) if c.resource == claim.resource
+        ]
+        if parts and (claim.mode is Mode.ALONE or any(p.mode is Mode.ALONE for p in parts)):
+            return False
+        # What nobody but the capacity keeps away may still come; only holders make it endless.
+        after = usage(shadow, claim.resource, held, item, claim)
+        grows = after > usage(shadow, claim.resource, held)
+        if held and grows and after > max(most[claim.resource], claim.amount):
+            return False
+    return True
 
 
 def would_hang(shadow: Shadow, parent: Attempt, tasks: tuple[Task, ...]) -> bool:
-    """Whether a parent that waited for these children could wait for ever."""
-    children = {t.id: Item(t, shadow.now, parent, None) for t in tasks}
-    parent.requests[_NOT_ASKED] = Request("children", _NOT_ASKED, children=tuple(children))
+    """Whether a parent that waited for these children would wait for ever."""
+    children = {t.id: Item(t, shadow.now, parent, None, ()) for t in tasks}
+    before = parent.request
+    parent.request = Request("children", 0, children=tuple(children))
     shadow.items.update(children)
     shadow.open.update(children)
-    hangs = parent in may_be_stuck(shadow)
-    del parent.requests[_NOT_ASKED]
+    hangs = parent in stuck(shadow, shadow.capacities)
+    parent.request = before
     for name in children:
         del shadow.items[name], shadow.open[name]
     return hangs
-
-
-def grant_would_hang(shadow: Shadow, attempt: Attempt, request: Request) -> bool:
-    """Whether somebody could wait for ever if this were granted to one who waits for more."""
-    if len(attempt.requests) < 2 or not request.claims:
-        return False
-    claims, requests = attempt.claims, attempt.requests
-    attempt.claims += request.claims
-    attempt.requests = {n: r for n, r in requests.items() if r is not request}
-    hangs = bool(may_be_stuck(shadow))
-    attempt.claims, attempt.requests = claims, requests
-    return hangs
-
-
-class _Hope:
-    """Whoever does not wait in mid-flight is taken to finish and give back what it holds.
-
-    Then whoever can go on is let finish too, and so on. What is left over is stuck.
-    """
-
-    def __init__(self, shadow: Shadow, most: Mapping[str, int], *, cautious: bool) -> None:
-        self.shadow = shadow
-        self.most = most
-        self.cautious = cautious
-        waits = (a for a, r in shadow.waits() if r.kind in ("extend", "children"))
-        self.held = dict.fromkeys(waits)
-        self.queued: dict[Item, None] = {}
-
-    def left_over(self) -> list[Attempt]:
-        if not self.held:
-            return []
-        idle = (i for i in self.shadow.open.values() if i.attempt is None or i.attempt.over)
-        self.queued = dict.fromkeys(idle)
-        progress = True
-        while self.held and progress:
-            progress = False
-            for attempt in list(self.held):
-                if self._can_go_on(attempt):
-                    del self.held[attempt]
-                    progress = True
-            for item in list(self.queued):
-                if self._can_run(item):
-                    del self.queued[item]
-                    progress = True
-        return list(self.held)
-
-    def _can_go_on(self, attempt: Attempt) -> bool:
-        """Whether everything that an attempt waits for could be there at the same time."""
-        requests = attempt.requests.values()
-        if any(self._unfinished(name) for r in requests for name in r.children):
-            return False
-        claims = [c for request in requests for c in request.claims]
-        # What one request was granted the others cannot have: an attempt gives nothing back.
-        counted = self.shadow.counted
-        names = Counter(name for r in requests for name in {c.resource for c in counted(r.claims)})
-        for name in (name for name, times in names.items() if times > 1):
-            parts = [c for c in claims if c.resource == name and not c.is_path]
-            total = sum(c.amount for c in parts)
-            if total > self.most[name] or any(c.mode is Mode.ALONE for c in parts):
-                return False
-            claims = [c for c in claims if c not in parts] + [uses(name, total)]
-        return self._free(attempt.item, tuple(claims))
-
-    def _can_run(self, item: Item) -> bool:
-        if any(self._unfinished(name) for name in item.task.after):
-            return False
-        return self._free(item, item.task.claims)
-
-    def _unfinished(self, name: str) -> bool:
-        item = self.shadow.items[name]
-        return item.status is None and (item in self.queued or item.attempt in self.held)
-
-    def _free(self, item: Item, claims: tuple[Claim, ...]) -> bool:
-        """Whether the claims could be granted if only the attempts that are left held any."""
-        family = {item, *item.ancestors()}
-        others = [a for a in self.held if a.item not in family]
-        if any(self.shadow.clash(claims, a.claims) for a in others):
-            return False
-        return all(self._enough(item, claim, others) for claim in self.shadow.counted(claims))
-
-    def _enough(self, item: Item, claim: Claim, others: list[Attempt]) -> bool:
-        shadow, name = self.shadow, claim.resource
-        theirs = [c for a in others for c in shadow.counted(a.claims) if c.resource == name]
-        if theirs and (claim.mode is Mode.ALONE or any(c.mode is Mode.ALONE for c in theirs)):
-            return False
-        # What nobody but the capacity keeps away may still come; only holders make it endless.
-        before = usage(shadow, name, self.held)
-        after = usage(shadow, name, self.held, item, claim)
-        if self.held and after > before and after > max(self.most[name], claim.amount):
-            return False
-        if not self.cautious or not theirs:
-            return True
-        total = sum(usage(shadow, name, [a]) for a in self.held)
-        lent = sum(lendable(shadow, name, a, self.held) for a in item.above())
-        return claim.amount <= max(0, self.most[name] - total) + lent

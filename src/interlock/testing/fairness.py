@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from typing import TYPE_CHECKING
 
 from interlock.model.claim import Claim
 from interlock.testing.amounts import lacking, users
-from interlock.testing.deadlock import grant_would_hang
-from interlock.testing.shadow import Attempt, Item, Request, Shadow, Violation
+from interlock.testing.shadow import Attempt, Item, Shadow, Violation, any_clash
 
 if TYPE_CHECKING:
     from interlock.kernel.kernel import Kernel
@@ -19,52 +19,46 @@ def overtaking_limit(slots: int) -> int:
     return 2 * slots
 
 
+def reserves_from(slots: int, amounts: int) -> int:
+    """From how many overtakings on a task may hold others back.
+
+    A start that passes it for a slot and for amounts may be counted once for each of them.
+    """
+    return max(1, 2 * slots // (1 + amounts))
+
+
+@cache
+def coarse(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
+    """The claims with each pattern widened to the folder that its literal beginning names."""
+    return tuple(Claim(_folder(c.resource), c.mode) if c.is_path else c for c in claims)
+
+
+def _folder(pattern: str) -> str:
+    names = []
+    for name in pattern.split("/"):
+        if any(mark in name for mark in "*?[{"):
+            break
+        names.append(name)
+    return "/".join(name for name in names if name) or "**"
+
+
 def started(shadow: Shadow, item: Item, seen: Counter[str]) -> None:
-    """A task starts: count it against every older one that waits."""
-    if item.parent is not None:
-        return  # Its parent may be what an older one waits for: it cannot be held back.
+    """A task starts: count it against every older one that waits and conflicts with it."""
     born = shadow.step if item.ready is None else item.ready
-    older = [i for i in shadow.waiting() if i.ready is not None and i.ready < born]
-    older = [i for i in older if i is not item and not i.paused]
-    for other in older:
-        _pass(shadow, item, other)
-        if shadow.clash(item.task.claims, other.task.claims) and not zombies_against(shadow, other):
+    claims = shadow.exclusive(item.task.claims)
+    names = {c.resource for c in item.task.claims if not c.is_path}
+    for other in shadow.waiting():
+        if other is item or other.ready is None or other.ready >= born:
+            continue
+        theirs = shadow.exclusive(other.task.claims)
+        both = [c.resource for c in other.task.claims if c.resource in names]
+        for name in ("slots", *both):
+            other.passed[name] = other.passed.get(name, 0) + 1
+        if any_clash(coarse(claims), coarse(theirs)):
+            other.passed["paths"] = other.passed.get("paths", 0) + 1
+        if any_clash(claims, theirs) and not _excused(shadow, item, other):
             _overtake(shadow, item, other)
             seen["overtaken"] += 1
-    _pass_oldest(shadow, item, older, seen)
-
-
-def _pass(shadow: Shadow, item: Item, other: Item) -> None:
-    """Count in favour of an older task what gives it the right to hold others back."""
-    limit = overtaking_limit(shadow.slots)
-    names = {c.resource for c in item.task.claims if not c.is_path}
-    both = {c.resource for c in shadow.amounts(other.task.claims) if c.resource in names}
-    other.passed_for_amounts += 1 + len(both)
-    if both and other.passed_for_amounts >= limit:
-        other.may_reserve = True
-    conflicts = shadow.clash(item.task.claims, other.task.claims)
-    if conflicts and not certain_zombies_against(shadow, other):
-        other.passed += 1
-        if other.passed >= limit:
-            other.may_close = True
-
-
-def _pass_oldest(shadow: Shadow, item: Item, older: list[Item], seen: Counter[str]) -> None:
-    """Who is older than all others and lacks nothing is not passed for ever either."""
-    first = min((i.ready for i in older if i.ready is not None), default=None)
-    oldest = [i for i in older if i.ready == first]
-    if len(oldest) != 1 or not could_start(shadow, oldest[0]):
-        return
-    [other] = oldest
-    other.passed_for_slot += 1
-    other.slots_seen = max(other.slots_seen, shadow.slots)
-    seen["passed for a slot"] += 1
-    limit = overtaking_limit(other.slots_seen)
-    if other.passed_for_slot > limit:
-        raise Violation(
-            f"S19: {item.id} starts past {other.id}, which is the oldest, lacks nothing and was"
-            f" passed {other.passed_for_slot} times, {limit} being allowed"
-        )
 
 
 def _overtake(shadow: Shadow, item: Item, other: Item) -> None:
@@ -94,6 +88,13 @@ def _out_of_its_way(shadow: Shadow, item: Item, other: Item) -> bool:
     return bool(ends) and estimate is not None and shadow.now + estimate <= max(ends)
 
 
+def _excused(shadow: Shadow, item: Item, other: Item) -> bool:
+    """Whether a start past an older task does not count."""
+    if item.parent is not None:
+        return True  # Its parent may be what the older one waits for: it could not be held back.
+    return other.paused or shadow.paused or bool(zombies_against(shadow, other))
+
+
 def zombies_against(shadow: Shadow, item: Item) -> list[Attempt]:
     """Attempts that are over but not gone and hold what the task needs, its own included."""
     certain = certain_zombies_against(shadow, item)
@@ -110,11 +111,11 @@ def certain_zombies_against(shadow: Shadow, item: Item) -> list[Attempt]:
 def check(shadow: Shadow, kernel: Kernel | None, seen: Counter[str]) -> None:
     """No reservation without right, and nobody waits who could go on."""
     reserved = _reservations(shadow, kernel, seen)
-    for attempt, request in shadow.waits():
-        if _could_resume(shadow, attempt, request):
+    for attempt in shadow.alive.values():
+        if attempt.request and not attempt.over and _could_resume(shadow, attempt):
             raise Violation(
                 f"S9: {attempt.item.id} (token {attempt.token}) could go on after its"
-                f" {request.kind}, but it was not resumed"
+                f" {attempt.request.kind}, but it was not resumed"
             )
     for item in shadow.waiting():
         if could_start(shadow, item) and not any(
@@ -128,6 +129,10 @@ def _reservations(
 ) -> list[tuple[Item, tuple[Claim, ...]]]:
     for item in shadow.waiting():
         item.slots_seen = max(item.slots_seen, shadow.slots)
+        names = [c for c in item.task.claims if not c.is_path]
+        for name, times in item.passed.items():
+            needed = reserves_from(shadow.slots, 0 if name == "paths" else len(names))
+            item.may_reserve |= times >= needed
     if kernel is None:
         return []
     reserved = []
@@ -135,8 +140,7 @@ def _reservations(
         item = shadow.items[reservation.task_id]
         if item.status is not None or item.running:
             raise Violation(f"S19: {item.id} does not wait, yet it holds a reservation")
-        closes = bool(shadow.exclusive(reservation.claims))
-        if not (item.may_close if closes else item.may_reserve):
+        if not item.may_reserve:
             raise Violation(f"S19: {item.id} holds others back without having been overtaken")
         seen["reservation"] += 1
         reserved.append((item, tuple(reservation.claims)))
@@ -149,10 +153,10 @@ def _stands_against(shadow: Shadow, older: Item, claims: tuple[Claim, ...], item
         return False
     if item.ready is None or older.ready >= item.ready or certain_zombies_against(shadow, older):
         return False
-    if shadow.exclusive(claims):
-        return shadow.clash(claims, item.task.claims)
-    names = {c.resource for c in claims}
-    return any(c.resource in names for c in shadow.amounts(item.task.claims))
+    if any_clash(shadow.exclusive(claims), shadow.exclusive(item.task.claims)):
+        return True
+    names = {c.resource for c in claims if not c.is_path}
+    return any(c.resource in names for c in item.task.claims if not c.is_path)
 
 
 def could_start(shadow: Shadow, item: Item) -> bool:
@@ -171,11 +175,14 @@ def could_start(shadow: Shadow, item: Item) -> bool:
 def _takes_ahead(shadow: Shadow, claims: tuple[Claim, ...]) -> bool:
     """Whether somebody in mid-flight already waits for one of these rates."""
     names = {c.resource for c in shadow.rated(claims)}
-    return any(c.resource in names for _, request in shadow.waits() for c in request.claims)
+    waits = (a.request for a in shadow.alive.values() if a.request and not a.over)
+    return any(c.resource in names for r in waits for c in r.claims)
 
 
-def _could_resume(shadow: Shadow, attempt: Attempt, request: Request) -> bool:
-    if attempt.needs_slot(request) and shadow.slots_taken() >= shadow.slots:
+def _could_resume(shadow: Shadow, attempt: Attempt) -> bool:
+    request = attempt.request
+    assert request is not None
+    if not attempt.has_slot and shadow.slots_taken() >= shadow.slots:
         return False
     if any(shadow.items[child].status is None for child in request.children):
         return False
@@ -186,8 +193,6 @@ def _could_resume(shadow: Shadow, attempt: Attempt, request: Request) -> bool:
         return False
     if shadow.limited(request.claims, shadow.ticked_at):
         return False
-    others = [other for _, other in shadow.waits() if other is not request]
-    ahead = [c.resource for other in others for c in other.claims]
-    if any(c.resource in ahead for c in shadow.rated(request.claims)):
-        return False
-    return not grant_would_hang(shadow, attempt, request)
+    others = [a for a in shadow.alive.values() if a.request and a is not attempt]
+    ahead = [c.resource for a in others if a.request for c in a.request.claims]
+    return not any(c.resource in ahead for c in shadow.rated(request.claims))

@@ -11,8 +11,8 @@ from interlock.kernel import stimuli as event
 from interlock.model.claim import Claim
 from interlock.model.outcome import State
 from interlock.testing.amounts import exceeding
-from interlock.testing.deadlock import grant_would_hang, may_be_stuck, stuck
-from interlock.testing.shadow import Attempt, Item, Request, Shadow, Violation
+from interlock.testing.deadlock import stuck
+from interlock.testing.shadow import Attempt, Item, Shadow, Violation
 
 BROKEN = (State.FAILED, State.TIMED_OUT, State.CONFLICTED)
 """The ends that make a fail-fast group cancel its rest."""
@@ -69,13 +69,13 @@ def check_grant(
         raise Violation(f"S10: {told_now} takes {claim}, more than its rate lets through now")
 
 
-def check_resume(shadow: Shadow, resume: told.Resume) -> tuple[Attempt, Request]:
-    """Whether that attempt waits for this, and it is there; what it was."""
+def check_resume(shadow: Shadow, resume: told.Resume) -> Attempt:
+    """Whether that attempt waits for this, and it is there."""
     attempt = shadow.alive.get(resume.token)
     if attempt is None or attempt.over or attempt.item.id != resume.task_id:
         raise Violation(f"{resume} of an attempt that is over")
-    request = attempt.requests.get(resume.request)
-    if request is None:
+    request = attempt.request
+    if request is None or request.number != resume.request:
         raise Violation(f"{resume} answers nothing that was asked")
     if request.claims != resume.claims and request.kind == "extend":
         raise Violation(f"{resume} grants other claims than were asked for")
@@ -86,21 +86,16 @@ def check_resume(shadow: Shadow, resume: told.Resume) -> tuple[Attempt, Request]
         raise Violation(f"{resume} although child {unfinished[0]} has not ended")
     if request.kind == "ask" and not request.answered:
         raise Violation(f"{resume} although nobody has answered")
-    return attempt, request
+    return attempt
 
 
-def check_deny(shadow: Shadow, deny: told.Deny) -> tuple[Attempt, Request]:
-    """Whether that wait would never have ended; what it was."""
-    attempt = shadow.alive.get(deny.token)
-    request = attempt.requests.get(deny.request) if attempt else None
-    if attempt is None or request is None:
-        raise Violation(f"{deny} answers nothing that was asked")
-    claims = request.claims
+def check_deny(shadow: Shadow, attempt: Attempt, deny: told.Deny) -> None:
+    """Whether that wait would never have ended."""
+    assert attempt.request is not None
+    claims = attempt.request.claims
     impossible = any(c.amount > shadow.capacities[c.resource] for c in shadow.counted(claims))
-    hangs = attempt in may_be_stuck(shadow)
-    if not impossible and not hangs and not grant_would_hang(shadow, attempt, request):
+    if not impossible and attempt not in stuck(shadow, shadow.capacities):
         raise Violation(f"{deny} although that wait would have come to an end")
-    return attempt, request
 
 
 class Report(NamedTuple):
@@ -120,12 +115,7 @@ class Turn:
     reports: dict[str, Report] = field(default_factory=dict)
     """The outcomes that it brought, by task, where they still count."""
     settled: list[Item] = field(default_factory=list)
-    asker: Attempt | None = None
-    request: Request | None = None
-    """What that attempt asked for in mid-flight."""
     took_slot: bool = False
-    ended: list[int] = field(default_factory=list)
-    """Tokens of the attempts that have reported their end since."""
     went: list[int] = field(default_factory=list)
     """Tokens of the attempts that are gone since."""
 
@@ -157,7 +147,7 @@ def _check_open(shadow: Shadow, item: Item) -> None:
             raise Violation(f"S9: {item.id} was not skipped although {dependency} did not succeed")
     if item.parent is not None and item.parent.over:
         raise Violation(f"S14: child {item.id} was not cancelled although its parent is over")
-    if item.group is not None and item.group.failed:
+    if _group_failed(item):
         raise Violation(f"S14: {item.id} was not cancelled although its group failed fast")
     if item.attempt and item.attempt.over and item.due is None and item.ready is None:
         raise Violation(f"S5: the attempt of {item.id} is over, but it has no outcome")
@@ -197,7 +187,12 @@ def _follows(item: Item) -> bool:
     """Whether a task is cancelled because its parent is over or its group failed fast."""
     if item.parent is not None and (item.parent.over or item.parent.item.status is not None):
         return True
-    return item.group is not None and item.group.failed
+    return _group_failed(item)
+
+
+def _group_failed(item: Item) -> bool:
+    group = item.group
+    return group is not None and group.fail_fast and any(m.status in BROKEN for m in group.members)
 
 
 def _check_times(shadow: Shadow) -> None:

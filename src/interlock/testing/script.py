@@ -27,10 +27,6 @@ class Step(NamedTuple):
     """How long until a question is answered, or until a waiting agent dies; 0 for never."""
     used: int = 1
     """What a take turns out to have used."""
-    beside: bool = False
-    """Whether the agent goes on to its next step without waiting for what this one asks."""
-    group: str = ""
-    """The group of the children."""
 
 
 class Behaviour(NamedTuple):
@@ -51,8 +47,6 @@ class Behaviour(NamedTuple):
     """What it says when it has to stop: nothing, `failed`, or (having swallowed it) `finishes`."""
     vanishes: bool = False
     """Whether it is gone in the end without having said how it ended."""
-    careless: bool = False
-    """Whether it ends without waiting for what it still has open."""
     echo: bool = False
     """Whether each of its reports comes twice."""
 
@@ -87,5 +81,3 @@ class Script(NamedTuple):
     """How late the clock's ticks come."""
     batched: bool = False
     """Whether the reports of one moment come all at once."""
-    fold_case: bool = False
-    """Whether paths that differ only in case are the same."""

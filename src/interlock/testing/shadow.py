@@ -31,11 +31,6 @@ class Request:
     children: tuple[str, ...] = ()
     answered: bool = False
 
-    @property
-    def lends(self) -> bool:
-        """Whether the slot is lent out for that wait; a rate is waited for with it in hand."""
-        return self.kind != "take"
-
 
 @dataclass(slots=True, eq=False)
 class Attempt:
@@ -51,19 +46,7 @@ class Attempt:
     doomed: bool = False
     """Its parent or its group ended in this very turn, so it must be told to stop."""
     has_slot: bool = True
-    """Lent out while it waits for claims, children or a person; back with the last resume."""
-    requests: dict[int, Request] = field(default_factory=dict)
-    """What it waits for, by number: an agent may do several things at once."""
-
-    @property
-    def asks(self) -> bool:
-        """Whether one of its requests is a question to a person."""
-        return any(request.kind == "ask" for request in self.requests.values())
-
-    def needs_slot(self, request: Request) -> bool:
-        """Whether the answer to this request has to bring the slot back: to the last one."""
-        others = (other for other in self.requests.values() if other is not request)
-        return not self.has_slot and not any(other.lends for other in others)
+    request: Request | None = None
 
     @property
     def over(self) -> bool:
@@ -79,6 +62,7 @@ class Item:
     submitted_at: float
     parent: Attempt | None
     group: Group | None
+    deadlines: tuple[float, ...]
     status: State | None = None
     attempt: Attempt | None = None
     attempts: int = 0
@@ -86,33 +70,15 @@ class Item:
     paused: bool = False
     ready: int | None = None
     """The number of the `handle()` in which it last became ready; None while it is not."""
-    slots_seen: int = 0
-    """The most slots there were while it was ready."""
     overtaken: int = 0
-    """Younger starts past it that had to wait for their turn, if there were too many."""
-    passed: int = 0
-    """Younger starts that conflict with it, however excused."""
-    passed_for_slot: int = 0
-    """Younger starts while it was the oldest of all and lacked nothing."""
-    passed_for_amounts: int = 0
-    """Younger starts, counted once for the slot and once for each resource that both count."""
-    may_close: bool = False
-    """It was passed so often that it may hold back whoever conflicts with it."""
+    slots_seen: int = 0
+    passed: dict[str, int] = field(default_factory=dict)
+    """Younger starts that a coarse count may hold in its favour, by kind of conflict."""
     may_reserve: bool = False
-    """It was passed so often that it may hold back whoever takes amounts that it lacks."""
 
     @property
     def id(self) -> str:
         return self.task.id
-
-    @property
-    def deadlines(self) -> list[float]:
-        """When it has to have ended, for its own sake and for its group's."""
-        own = self.task.deadline
-        ends = [] if own is None else [self.submitted_at + own]
-        if self.group is not None and self.group.deadline is not None:
-            ends.append(self.group.deadline)
-        return ends
 
     @property
     def running(self) -> bool:
@@ -132,18 +98,11 @@ class Item:
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """Tasks under a name, submitted together or one after the other while one is unfinished."""
+    """Tasks that were submitted together under a name."""
 
-    fail_fast: bool = False
-    deadline: float | None = None
-    failed: bool = False
-    """A member broke after fail-fast was asked for."""
+    name: str
+    fail_fast: bool
     members: list[Item] = field(default_factory=list)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether a member is unfinished; otherwise its name is free for another group."""
-        return any(member.status is None for member in self.members)
 
 
 @dataclass(slots=True)
@@ -157,33 +116,28 @@ class Taken:
 
 
 @cache
-def clash(a: Claim, b: Claim, fold_case: bool) -> bool:
+def clash(a: Claim, b: Claim) -> bool:
     """Whether two claims on paths or names exclude each other (amounts are counted elsewhere)."""
     if a.is_path != b.is_path:
         return False
     if a.is_path:
-        return bool(conflicts(a, b, fold_case=fold_case))
+        return bool(conflicts(a, b))
     return a.resource == b.resource and Mode.ALONE in (a.mode, b.mode)
 
 
 @cache
-def any_clash(many: tuple[Claim, ...], others: tuple[Claim, ...], fold_case: bool) -> bool:
+def any_clash(many: tuple[Claim, ...], others: tuple[Claim, ...]) -> bool:
     """Whether some claim here excludes some claim there."""
-    return any(clash(a, b, fold_case) for a in many for b in others)
+    return any(clash(a, b) for a in many for b in others)
 
 
 class Shadow:
     """Tasks, alive attempts, limits: everything the rules are about."""
 
     def __init__(
-        self,
-        slots: int,
-        capacities: Mapping[str, int],
-        rates: Mapping[str, Rate],
-        fold_case: bool = False,
+        self, slots: int, capacities: Mapping[str, int], rates: Mapping[str, Rate]
     ) -> None:
         self.slots = slots
-        self.fold_case = fold_case
         self.capacities = dict(capacities)
         self.most = dict(capacities)
         """The highest that each capacity has been."""
@@ -193,7 +147,6 @@ class Shadow:
         """The unfinished ones."""
         self.alive: dict[int, Attempt] = {}
         self.groups: dict[str, Group] = {}
-        """Those with unfinished members."""
         self.taken: dict[str, list[Taken]] = {name: [] for name in self.quotas}
         self.held_until: dict[str, float] = {}
         self.paused = False
@@ -224,23 +177,13 @@ class Shadow:
         if item.status is not None:
             return item.status
         if item.attempt is not None and not item.attempt.over:
-            return State.NEEDS_YOU if item.attempt.asks else State.RUNNING
+            request = item.attempt.request
+            return State.NEEDS_YOU if request and request.kind == "ask" else State.RUNNING
         if item.ready is not None:
             return State.WAITING
         return State.BLOCKED if item.due is None else State.RETRYING
 
-    def waits(self) -> Iterator[tuple[Attempt, Request]]:
-        """What attempts wait for in mid-flight."""
-        for attempt in self.alive.values():
-            if not attempt.over:
-                for request in attempt.requests.values():
-                    yield attempt, request
-
     # Claims
-
-    def clash(self, many: Iterable[Claim], others: Iterable[Claim]) -> bool:
-        """Whether some claim here and some claim there exclude each other."""
-        return any_clash(self.exclusive(many), self.exclusive(others), self.fold_case)
 
     def exclusive(self, claims: Iterable[Claim]) -> tuple[Claim, ...]:
         """The claims on paths and plain names, which exclude rather than add up."""
@@ -258,19 +201,17 @@ class Shadow:
         """The claims on rates."""
         return [c for c in claims if not c.is_path and c.resource in self.quotas]
 
-    def amounts(self, claims: Iterable[Claim]) -> list[Claim]:
-        """The claims on amounts, of capacities and of rates."""
-        claims = tuple(claims)
-        return self.counted(claims) + self.rated(claims)
-
     def against(self, item: Item, claims: tuple[Claim, ...]) -> list[Attempt]:
         """Alive attempts whose claims exclude these, as `item` would hold them.
 
         Its own attempt and those of its ancestors do not count: that is the sub-grant.
         """
         family = {item, *item.ancestors()}
+        wanted = self.exclusive(claims)
         return [
-            a for a in self.alive.values() if a.item not in family and self.clash(claims, a.claims)
+            a
+            for a in self.alive.values()
+            if a.item not in family and any_clash(wanted, self.exclusive(a.claims))
         ]
 
     # Slots and rates

@@ -58,9 +58,8 @@ class _Search:
             for less in _simpler_operation(operation):
                 kept = (*script.operations[:number], less, *script.operations[number + 1 :])
                 yield script._replace(operations=kept)
-        if script.lateness or script.batched or script.fold_case:
+        if script.lateness or script.batched:
             yield script._replace(lateness=0.0, batched=False)
-            yield script._replace(fold_case=False)
 
 
 def _moral(result: Result) -> str:
@@ -109,10 +108,6 @@ def _simpler_behaviour(behaviour: Behaviour) -> Iterator[Behaviour]:
     for steps in _without_runs(behaviour.steps):
         yield behaviour._replace(steps=steps)
     for number, step in enumerate(behaviour.steps):
-        if step.beside:
-            waits = list(behaviour.steps)
-            waits[number] = step._replace(beside=False)
-            yield behaviour._replace(steps=tuple(waits))
         if len(step.children) > 1:
             for children in _without_runs(step.children):
                 fewer = list(behaviour.steps)

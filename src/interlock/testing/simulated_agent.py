@@ -27,9 +27,8 @@ class SimulatedAgent:
         self._ended = False
         self._stopped = False
         self._next_step = 0
-        self._pending: set[int] = set()
-        """The requests it has open."""
-        self._waits_to_finish = False
+        self._pending = 0
+        """The request it waits with, 0 for none."""
         self._children: list[str] = []
 
     def start(self) -> None:
@@ -38,16 +37,12 @@ class SimulatedAgent:
 
     def answered(self, request: int) -> None:
         """What it asked for was given or denied; either way it goes on."""
-        if request not in self._pending:
-            return
-        self._pending.remove(request)
-        step = self.behaviour.steps[request - 1]
-        if step.kind == "take":
-            self._after(0.25, self._settle_up, step, request)
-        if not step.beside:
+        if self._pending == request:
+            self._pending = 0
+            step = self.behaviour.steps[request - 1]
+            if step.kind == "take":
+                self._after(0.25, self._settle_up, step, request)
             self._go_on()
-        elif self._waits_to_finish and not self._pending:
-            self._after(0.0, self._finish)
 
     def told_to_stop(self) -> None:
         """Stop after a while; one that swallows it works on until it can hang on no longer."""
@@ -72,7 +67,7 @@ class SimulatedAgent:
         return self._ended or self.gone or (self._stopped and not swallows)
 
     def _take_step(self, number: int) -> None:
-        if self._silent or number != self._next_step:
+        if self._silent or self._pending:
             return
         step = self.behaviour.steps[number]
         self._next_step = request = number + 1
@@ -100,16 +95,13 @@ class SimulatedAgent:
         request: int,
         step: Step,
     ) -> None:
-        self._pending.add(request)
+        self._pending = request
         error = self.world.tell(stimulus)
-        if error is not None:
-            self.world.check_request_refusal(stimulus, error)
-        if (error is not None or self._stopped) and request in self._pending:
+        refused = error is not None or self._stopped
+        if refused and self._pending == request:
             self.answered(request)
         elif step.kind != "ask" and step.patience == 4.0:
             self._after(step.patience, self._die_waiting, request)
-        if step.beside:
-            self._go_on()
 
     def _settle_up(self, step: Step, request: int) -> None:
         """Say what a take really used, which may be more or less than was taken."""
@@ -119,11 +111,11 @@ class SimulatedAgent:
             self.world.tell(used)
 
     def _be_answered(self, request: int) -> None:
-        if request in self._pending and not self.gone:
+        if self._pending == request and not self.gone:
             self.world.tell(event.Answer(self.task_id, request))
 
     def _die_waiting(self, request: int) -> None:
-        if request in self._pending and not self._silent:
+        if self._pending == request and not self._silent:
             self._end(State.FAILED)
 
     def _hand_out(self, step: Step, request: int) -> None:
@@ -131,7 +123,7 @@ class SimulatedAgent:
         stem = f"{self.task_id}#{self.attempt}.{request}"
         names = {p.task.id: f"{stem}.{number}" for number, p in enumerate(step.children, 1)}
         plans = tuple(_renamed(plan, names) for plan in step.children)
-        shape = event.Submit((), step.group, parent=self.task_id, token=self.token)
+        shape = event.Submit((), parent=self.task_id, token=self.token)
         taken = self.world.submit(plans, shape)
         self._children.extend(taken)
         if taken and step.kind == "children" and not self._stopped:
@@ -143,9 +135,7 @@ class SimulatedAgent:
     def _finish(self) -> None:
         if self._silent:
             return
-        if self._pending and not self.behaviour.careless:
-            self._waits_to_finish = True
-        elif self.behaviour.vanishes:
+        if self.behaviour.vanishes:
             self._ended = True
             self._leave()
         else:

@@ -15,17 +15,15 @@ from interlock.testing.script import Behaviour, Operation, Plan, Script, Step
 FILES = ("src/a.py", "src/b.py", "src/api/c.py", "docs/x.md", "docs/y.md")
 FOLDERS = ("src/", "docs/", "src/api/")
 PATTERNS = ("src/*.py", "src/**", "**/*.py", "docs/?.md", "src/{a,b}.py", "**", "src/[!a].py")
-SPELLINGS = (str, str.upper, str.title)
 NAMES = ("db:staging", "suite:tests")
 COUNTED = ("gpu", "memory_mb")
-GROUPS = ("g1", "g2", "g3")
+RATES = ("openai",)
 PAUSES = (0.0, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 FEATURES = (
     "patterns", "names", "counted", "rates", "dependencies", "retries", "timeouts", "deadlines",
     "zombies", "lags", "extensions", "takes", "children", "questions", "groups", "cancels",
     "pauses", "capacities", "holds", "priorities", "bad input", "stale reports", "crowd",
-    "late clock", "failures", "readers", "several requests", "folded case",
-    "families",
+    "late clock", "failures", "readers",
 )  # fmt: skip
 """Each world has some of these and not others: rare things meet each other more often so."""
 
@@ -40,10 +38,6 @@ class _Storyteller:
         self.seed = seed
         self.dice = Random(seed)
         self.has = {feature: self.dice.random() < 0.45 for feature in FEATURES}
-        self.has["families"] &= self.dice.random() < 0.4
-        if self.has["families"]:
-            self.has["children"] = self.has["counted"] = True
-            self.has["zombies"] |= self.dice.random() < 0.5
         if self.has["capacities"]:
             self.has["counted"] = self.dice.random() < 0.8
         self.slots = self.dice.choice((1, 1, 2, 2, 3, 4, 8))
@@ -56,10 +50,6 @@ class _Storyteller:
         self.ids: list[str] = []
         crowded = self.has["crowd"] and self.dice.random() < 0.4
         self.count = self.dice.randint(25, 60) if crowded else self.dice.randint(2, 14)
-        self.neglects = self.has["priorities"] and self.dice.random() < 0.3
-        """Whether all but a few old tasks are urgent, and hardly any claims are in the way."""
-        if self.neglects:
-            self.slots, self.count = self.dice.choice((1, 2)), self.dice.randint(12, 25)
         self.files = FILES[: self.dice.randint(1, len(FILES))]
 
     def write(self) -> Script:
@@ -68,9 +58,6 @@ class _Storyteller:
             operations.append(self._submission(at))
             for _ in range(self.dice.choice((0, 0, 1, 1, 2))):
                 operations.append(self._interruption(at + self._pause()))
-            if self.neglects:
-                put_off = event.Prioritize(self.dice.choice(self.ids[:4]), -1)
-                operations.append(Operation(at + self._pause(), "stimulus", stimulus=put_off))
             if self.dice.random() < 0.7:
                 at += self._pause()
         if self.dice.random() < 0.1:
@@ -80,9 +67,7 @@ class _Storyteller:
         late = self.dice.choice((0.125, 1.0)) if self.has["late clock"] else 0.0
         limits = (self.slots, self.capacities, self.rates)
         batched = self.dice.random() < 0.3
-        told = tuple(operations)
-        folded = self.has["folded case"]
-        return Script(self.seed, *limits, told, self.protected, late, batched, folded)
+        return Script(self.seed, *limits, tuple(operations), self.protected, late, batched)
 
     def _pause(self) -> float:
         return self.dice.choice(PAUSES)
@@ -104,7 +89,7 @@ class _Storyteller:
         fail_fast = False
         deadline = None
         if self._sometimes("groups", 0.6):
-            group = self.dice.choice(GROUPS)
+            group = f"g{len(self.ids)}"
             fail_fast = self.dice.random() < 0.6
             deadline = self._pause() + 0.5 if self.dice.random() < 0.3 else None
         shape = event.Submit((), group, fail_fast, deadline)
@@ -114,32 +99,22 @@ class _Storyteller:
         recent = ids[-6:]
         return tuple(self.dice.sample(recent, min(len(recent), self.dice.choice((1, 1, 2)))))
 
-    def _plan(
-        self, name: str, after: tuple[str, ...], depth: int, above: tuple[Claim, ...] = ()
-    ) -> Plan:
-        """A task; `above` is what its parent claims, of which a child likes to have some too."""
+    def _plan(self, name: str, after: tuple[str, ...], depth: int) -> Plan:
         dice = self.dice
-        claims = {c.resource: c for c in self._claims(dice.choice((0, 1, 1, 2, 3)))}
-        if self.has["families"] or dice.random() < 0.3:
-            claims.update((c.resource, c) for c in above if c.resource in COUNTED)
-        priority = dice.choice((-1, 0, 1, 5)) if self.has["priorities"] else 0
-        if self.neglects:
-            claims = claims if dice.random() < 0.2 else {}
-            priority = -1 if len(self.ids) < 4 else 5
         most = dice.choice((1, 2, 3)) if self.has["retries"] else 1
         backoff = dice.choice((0.0, 0.5, 1.0))
         hangs = self._sometimes("timeouts", 0.3)
         task = Task(
             name,
-            claims=tuple(claims.values()),
+            claims=self._claims(dice.choice((0, 1, 1, 2, 3))),
             after=after,
-            priority=priority,
+            priority=dice.choice((-1, 0, 1, 5)) if self.has["priorities"] else 0,
             timeout=dice.choice((0.5, 1.0, 2.0)) if hangs else None,
             deadline=self._pause() + 1.0 if self._sometimes("deadlines", 0.2) else None,
             retry=Retry(most, backoff, 4.0, dice.choice((0.0, 0.25))),
             estimate=self._pause() if dice.random() < 0.3 else None,
         )
-        behaviours = tuple(self._behaviour(task, depth) for _ in range(min(most, 2)))
+        behaviours = tuple(self._behaviour(name, depth) for _ in range(min(most, 2)))
         return Plan(task, behaviours)
 
     def _claims(self, many: int) -> tuple[Claim, ...]:
@@ -160,26 +135,21 @@ class _Storyteller:
         if self._sometimes("patterns", 0.5):
             where = dice.choice((FOLDERS, PATTERNS))
         reads = dice.random() < (0.7 if self.has["readers"] else 0.2)
-        path = dice.choice(where)
-        if self.has["folded case"]:
-            path = dice.choice(SPELLINGS)(path)
-        return (read if reads else write)(path)
+        return (read if reads else write)(dice.choice(where))
 
     # Agents
 
-    def _behaviour(self, task: Task, depth: int) -> Behaviour:
+    def _behaviour(self, name: str, depth: int) -> Behaviour:
         dice = self.dice
         steps = [
             step
-            for _ in range(dice.choice((0, 1, 2, 3) if self.has["several requests"] else (0, 1, 2)))
-            if (step := self._step(task, depth)) is not None
+            for _ in range(dice.choice((0, 1, 2)))
+            if (step := self._step(name, depth)) is not None
         ]
         if any(step.kind == "orphans" for step in steps) and dice.random() < 0.6:
             if self.has["extensions"]:
                 steps.append(Step(self._pause(), "extend", self._claims(1)))
             steps.append(Step(self._pause(), "await", patience=self._pause()))
-        if self.has["several requests"]:
-            steps = [step._replace(beside=dice.random() < 0.6) for step in steps]
         fails = self._sometimes("failures", 0.35) or self._sometimes("retries", 0.4)
         status = State.SUCCEEDED
         if fails:
@@ -195,11 +165,10 @@ class _Storyteller:
             deaf=dice.choice((0.5, 2.0, 12.0)) if self._sometimes("zombies", 0.6) else 0.0,
             last_words=dice.choice(("", "failed", "finishes")),
             vanishes=self._sometimes("failures", 0.1),
-            careless=dice.random() < 0.2,
             echo=self._sometimes("stale reports", 0.3),
         )
 
-    def _step(self, task: Task, depth: int) -> Step | None:
+    def _step(self, name: str, depth: int) -> Step | None:
         dice = self.dice
         kinds = [
             kind
@@ -225,21 +194,17 @@ class _Storyteller:
             return Step(after, kind, patience=patience)
         if depth >= 3:
             return None
-        return self._children(task, depth, after, patience)
+        return self._children(name, depth, after, patience)
 
-    def _children(self, parent: Task, depth: int, after: float, patience: float) -> Step:
+    def _children(self, name: str, depth: int, after: float, patience: float) -> Step:
         plans: list[Plan] = []
         for number in range(self.dice.choice((1, 2, 3))):
             earlier = [p.task.id for p in plans]
             outside = self.ids if self._sometimes("dependencies", 0.1) else []
             chosen = self._after(earlier or outside) if self.dice.random() < 0.3 else ()
-            name = f"{parent.id}.{number + 1}"
-            plans.append(self._plan(name, chosen, depth + 1, parent.claims))
+            plans.append(self._plan(f"{name}.{number + 1}", chosen, depth + 1))
         kind = self.dice.choice(("children", "children", "orphans"))
-        if self.has["families"] and depth:
-            kind = "orphans"
-        group = self.dice.choice(GROUPS) if self._sometimes("groups", 0.3) else ""
-        return Step(after, kind, children=tuple(plans), patience=patience, group=group)
+        return Step(after, kind, children=tuple(plans), patience=patience)
 
     # Whatever comes from outside
 
@@ -251,16 +216,16 @@ class _Storyteller:
             ("pauses", event.Pause(task_id if dice.random() < 0.6 else None)),
             ("pauses", event.Unpause(task_id)),
             ("pauses", event.Unpause()),
-            ("capacities", event.SetCapacity("slots", dice.choice((0, 1, 1, 2, 3, 5)))),
-            ("capacities", event.SetCapacity("gpu", dice.randint(0, 3))),
+            ("capacities", event.SetCapacity("slots", dice.randint(1, 5))),
+            ("capacities", event.SetCapacity("gpu", dice.randint(1, 4))),
             ("capacities", event.SetCapacity("gpu", dice.randint(2, 6))),
-            ("capacities", event.SetCapacity("memory_mb", dice.randint(0, 8))),
+            ("capacities", event.SetCapacity("memory_mb", dice.randint(1, 8))),
             ("capacities", event.SetCapacity("memory_mb", dice.randint(5, 12))),
             ("holds", event.HoldRate("openai", at + self._pause())),
             ("priorities", event.Prioritize(task_id, dice.choice((-3, 0, 4, 9)))),
         ]
         if self.has["groups"] and dice.random() < 0.3:
-            choices.append(("cancels", event.CancelGroup(dice.choice(GROUPS))))
+            choices.append(("cancels", event.CancelGroup(f"g{len(self.ids)}")))
         possible = [stimulus for feature, stimulus in choices if self.has[feature]]
         if self._sometimes("bad input", 0.4) or not possible:
             kinds = [kind for kind in BAD if self.protected or kind != "ProtectedPath"]

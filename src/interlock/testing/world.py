@@ -18,7 +18,6 @@ from interlock.errors import UsageError
 from interlock.kernel import instructions as told
 from interlock.kernel import stimuli as event
 from interlock.kernel.kernel import Kernel
-from interlock.model.claim import Mode
 from interlock.model.outcome import State
 from interlock.model.task import Task
 from interlock.testing import telling
@@ -62,11 +61,8 @@ class World:
             capacities=script.capacities,
             rates=script.rates,
             protected=script.protected,
-            fold_case=script.fold_case,
         )
-        limits = (script.slots, script.capacities, script.rates)
-        self.oracle = Oracle(*limits, fold_case=script.fold_case)
-        self.oracle.seen["case folded"] += script.fold_case
+        self.oracle = Oracle(script.slots, script.capacities, script.rates)
         self.now = 0.0
         self.trace: list[tuple[float, event.Stimulus, object]] = []
         self.plans: dict[str, Plan] = {}
@@ -209,26 +205,12 @@ class World:
             return
         raise Violation(f"a good submission was refused: {type(error).__name__}: {error}")
 
-    def check_request_refusal(self, stimulus: event.Stimulus, error: UsageError) -> None:
-        """What is asked for in mid-flight is refused only if there can never be so much of it."""
-        shadow = self.oracle.shadow
-        if isinstance(stimulus, (event.Extend, event.Take)) and stimulus.token in shadow.alive:
-            asker = shadow.alive[stimulus.token]
-            waits = (c for request in asker.requests.values() for c in request.claims)
-            held = shadow.counted((*asker.claims, *waits))
-            for claim in shadow.counted(stimulus.claims):
-                own = [c for c in held if c.resource == claim.resource]
-                total = claim.amount + sum(c.amount for c in own)
-                alone = any(c.mode is Mode.ALONE for c in (claim, *own))
-                if total > shadow.capacities[claim.resource] or (own and alone):
-                    self.oracle.seen["extension refused"] += 1
-                    return
-        raise Violation(f"{stimulus} was refused: {type(error).__name__}: {error}")
-
     def _interrupt(self, stimulus: event.Stimulus) -> None:
         shadow = self.oracle.shadow
         task_id = getattr(stimulus, "task_id", None)
         if task_id is not None and task_id not in shadow.items:
+            return
+        if isinstance(stimulus, event.CancelGroup) and stimulus.group not in ("", *shadow.groups):
             return
         error = self.tell(stimulus)
         if error is not None and (task_id is None or shadow.items[task_id].status is None):
@@ -280,9 +262,9 @@ class World:
             self.tell(event.SetCapacity(name, max(capacity, shadow.most[name])))
         if shadow.draining:
             self.tell(event.Shutdown())
-        for attempt, request in list(shadow.waits()):
-            if request.kind == "ask" and not request.answered and not attempt.over:
-                self.tell(event.Answer(attempt.item.id, request.number))
+        for attempt in list(shadow.alive.values()):
+            if attempt.request and attempt.request.kind == "ask":
+                self.tell(event.Answer(attempt.item.id, attempt.request.number))
 
 
 def _only_after(task: Task, known: set[str]) -> Task:
