@@ -73,10 +73,16 @@ class InvalidOption(UsageError):
 class InvalidPattern(UsageError):
     """A path pattern that cannot be read; `position` counts characters from 0."""
 
-    def __init__(self, pattern: str, position: int, problem: str) -> None:
+    def __init__(self, pattern: str, position: int, problem: str, task_id: str = "") -> None:
         self.pattern = pattern
         self.position = position
-        super().__init__(f"pattern {pattern!r}, position {position}: {problem}")
+        self.problem = problem
+        whose = f"task {task_id!r}: " if task_id else ""
+        super().__init__(f"{whose}pattern {pattern!r}, position {position}: {problem}")
+
+    def in_task(self, task_id: str) -> InvalidPattern:
+        """The same, with the task that claims it."""
+        return InvalidPattern(self.pattern, self.position, self.problem, task_id)
 
 
 class ClaimOutsideWorkspace(UsageError):

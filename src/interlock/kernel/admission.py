@@ -16,10 +16,12 @@ Bounded overtaking: whoever has been overtaken 2 x slots times closes its lines 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from heapq import heappop, heappush
 
+from interlock.kernel.lending import give_back_amounts, take_amount
 from interlock.kernel.lines import Line
-from interlock.kernel.meters import ALL, Meter, Spent
+from interlock.kernel.meters import Meter
 from interlock.kernel.shelves import Point, Shelf
 from interlock.kernel.table import Table, grant_blocks, waiters_conflict
 from interlock.kernel.waiters import Amounts, Grant, Key, Profile, Waiter
@@ -198,16 +200,14 @@ class Admission:
 
     # -- starting -----------------------------------------------------------------------
 
-    def admit(self, now: float) -> list[tuple[Waiter, Grant]]:
-        """Grant whatever can be granted now, best first."""
-        granted: list[tuple[Waiter, Grant]] = []
+    def admit(self, now: float) -> Iterator[tuple[Waiter, Grant]]:
+        """Grant whatever can be granted now, best first; each is taken in before the next."""
         self._review_reserved()
         if self._seated:
-            self._admit_from(self._seated, granted, now)
-        self._admit_from(self._opened, granted, now)
-        return granted
+            yield from self._admit_from(self._seated, now)
+        yield from self._admit_from(self._opened, now)
 
-    def _admit_from(self, opened: _Opened, granted: list[tuple[Waiter, Grant]], now: float) -> None:
+    def _admit_from(self, opened: _Opened, now: float) -> Iterator[tuple[Waiter, Grant]]:
         slots, seated = self.slots, opened is self._seated
         while opened and (seated or slots.used < slots.capacity):
             item = opened[0]
@@ -238,7 +238,7 @@ class Admission:
             heappop(shelf.heap(writes))
             blocked = self.table.blocker(waiter)
             if blocked is None:
-                granted.append((waiter, self._grant(waiter, now)))
+                yield waiter, self._grant(waiter, now)
                 continue
             if waiter in self.reserved:
                 self._unreserve(waiter)
@@ -255,7 +255,7 @@ class Admission:
             grant: Grant = waiter.owner.grant
         else:
             grant = Grant(waiter.owner, now, waiter.estimate)
-        if not grant.holds_slot:  # another wait of the same attempt may just have got it
+        if not waiter.profile.seated:
             self.slots.used += 1
             grant.holds_slot = True
         self.take(grant, waiter, now)
@@ -268,27 +268,7 @@ class Admission:
         self.table.mark(waiter.needs, 1)
         grant.places.extend(waiter.needs)
         for meter, amount in waiter.profile.amounts:
-            self._take_amount(grant, meter, amount, waiter, now)
-
-    def _take_amount(
-        self, grant: Grant, meter: Meter, amount: int, waiter: Waiter, now: float
-    ) -> None:
-        if meter.window is not None:
-            meter.used += amount
-            meter.spent.append(Spent(now, amount, waiter.owner))
-            return
-        if amount == ALL:
-            amount = meter.capacity
-            meter.alone[grant] = None
-        wanted = amount
-        for lender in waiter.profile.lenders:
-            part = min(wanted, lender.lendable(meter))
-            if part > 0:
-                lender.lent[meter] = lender.lent.get(meter, 0) + part
-                grant.loans.append((lender, meter, part))
-                wanted -= part
-        meter.used += wanted
-        grant.amounts[meter] = grant.amounts.get(meter, 0) + amount
+            take_amount(grant, meter, amount, waiter, now)
 
     # -- releasing ----------------------------------------------------------------------
 
@@ -298,7 +278,10 @@ class Admission:
         grant.released = True
         places, grant.places = grant.places, []
         self.table.mark(places, -1)
-        self._release_amounts(grant)
+        if grant.amounts:
+            give_back_amounts(grant, self.grants)
+            for meter in grant.amounts:
+                self.reopen(meter)
         if grant.holds_slot:
             self.lend_slot(grant)
         for place, _ in places:
@@ -309,43 +292,6 @@ class Admission:
             for meter in grant.amounts:
                 meter.zombies -= 1
             self._review_closers()
-
-    def _release_amounts(self, grant: Grant) -> None:
-        borrowed = dict.fromkeys(grant.amounts, 0)
-        for _, meter, amount in grant.loans:
-            borrowed[meter] += amount
-        if any(grant.lent.values()):
-            self._hand_down(grant)
-        for lender, meter, amount in grant.loans:
-            if lender.released:
-                meter.used -= amount
-            else:
-                lender.lent[meter] -= amount
-        for meter, amount in grant.amounts.items():
-            # What it lent out is still in use; the borrower gives it back.
-            meter.used -= amount - borrowed[meter] - grant.lent.get(meter, 0)
-            meter.alone.pop(grant, None)
-            self.reopen(meter)
-
-    def _hand_down(self, grant: Grant) -> None:
-        """Who borrowed from this grant what it had itself borrowed, owes its lenders instead."""
-        for borrower in self.grants:
-            kept: list[tuple[Grant, Meter, int]] = []
-            for lender, meter, amount in borrower.loans:
-                while lender is grant and amount:
-                    source = next((loan for loan in grant.loans if loan[1] is meter), None)
-                    if source is None:
-                        break
-                    part = min(amount, source[2])
-                    grant.loans.remove(source)
-                    if source[2] > part:
-                        grant.loans.append((source[0], meter, source[2] - part))
-                    kept.append((source[0], meter, part))
-                    grant.lent[meter] -= part
-                    amount -= part
-                if amount:
-                    kept.append((lender, meter, amount))
-            borrower.loans = kept
 
     def lend_slot(self, grant: Grant) -> None:
         """The holder waits in mid-flight: its slot is free for others."""
@@ -379,10 +325,12 @@ class Admission:
         passed: dict[Line, None] = {}
         for place, writes in waiter.needs:
             for lines in place.passes:
-                if lines.writers is not None:
-                    passed[lines.writers] = None
-                if writes and lines.readers is not None:
-                    passed[lines.readers] = None
+                line = lines.writers
+                if line is not None and line.live:
+                    passed[line] = None
+                line = lines.readers
+                if writes and line is not None and line.live:
+                    passed[line] = None
         limit = 2 * self.slots.capacity
         passer = waiter.key[-1]
         for line in passed:

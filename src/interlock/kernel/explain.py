@@ -28,74 +28,75 @@ from interlock.model.why import (
 )
 
 if TYPE_CHECKING:
-    from interlock.kernel.kernel import Kernel
+    from interlock.kernel.run import Run
 
 
-def explain(kernel: Kernel, task_id: str) -> Explanation:
+def explain(run: Run, task_id: str) -> Explanation:
     """Everything that stands between a task and its start, or its resumption in mid-flight."""
-    if task_id in kernel.ends:
-        return Explanation(task_id, kernel.ends[task_id], kernel.now, (), None, ())
-    entry = kernel.unfinished(task_id)
+    if task_id in run.ends:
+        return Explanation(task_id, run.ends[task_id], run.ended_at[task_id], (), None, ())
+    entry = run.unfinished(task_id)
     state = entry.state
     assert state is not None
     if state in (State.RUNNING, State.NEEDS_YOU):
-        reasons = list(_midflight(kernel, entry))
+        reasons = list(_midflight(run, entry))
     else:
-        reasons = [*_own(kernel, entry), *_claims(kernel, entry), *_capacity(kernel, entry)]
+        reasons = [*_own(run, entry), *_claims(run, entry), *_capacity(run, entry)]
+    needed = _dependencies(run, entry)
     return Explanation(
         task_id,
         state,
         entry.since,
         tuple(reasons),
-        _clears_at(kernel, reasons),
-        tuple(dict.fromkeys(filter(None, map(_help, reasons)))),
+        _clears_at(run, reasons),
+        tuple(dict.fromkeys(filter(None, (_help(reason, needed) for reason in reasons)))),
     )
 
 
-def _own(kernel: Kernel, entry: Entry) -> Iterator[Reason]:
+def _own(run: Run, entry: Entry) -> Iterator[Reason]:
     for dependency in entry.task.after:
-        before = kernel.entries.get(dependency)
+        before = run.entries.get(dependency)
         if before is not None and before.state is not None and not before.state.is_end:
             yield UnfinishedDependency(dependency, before.state, before.since)
     if entry.paused_since is not None:
         yield Paused(False, max(entry.since, entry.paused_since))
-    if kernel.paused_since is not None:
-        yield Paused(True, kernel.paused_since)
-    if kernel.draining_since is not None:
-        yield Draining(kernel.draining_since)
+    if run.paused_since is not None:
+        yield Paused(True, run.paused_since)
+    if run.draining_since is not None:
+        yield Draining(run.draining_since)
     if entry.retry_timer is not None:
         yield Backoff(entry.attempts, entry.since, entry.retry_at)
     if entry.attempt is not None:
         yield StillAlive(entry.attempt.token, entry.since)
 
 
-def _claims(kernel: Kernel, entry: Entry) -> Iterator[Reason]:
+def _claims(run: Run, entry: Entry) -> Iterator[Reason]:
     kin = entry.parent.ancestry() if entry.parent is not None else ()
-    yield from _held(kernel, entry.task.claims, kin)
+    yield from _held(run, entry.task.claims, kin)
     waiter = entry.waiter
     if waiter is None or waiter.exempt:
         return
-    for ahead in kernel.admission.closers:
+    for ahead in run.admission.closers:
         if ahead.closes and ahead.turn < waiter.turn:
             older: Entry = ahead.owner
             overtaken = ahead.overtaken
             for mine in entry.task.claims:
                 for theirs in older.task.claims:
-                    if _meet(kernel, mine, theirs) is not None:
+                    if _meet(run, mine, theirs) is not None:
                         yield ReservedClaim(mine, older.task.id, theirs, older.since, overtaken)
 
 
-def _held(kernel: Kernel, claims: tuple[Claim, ...], kin: tuple[Grant, ...]) -> Iterator[HeldClaim]:
-    for grant in kernel.admission.grants:
+def _held(run: Run, claims: tuple[Claim, ...], kin: tuple[Grant, ...]) -> Iterator[HeldClaim]:
+    for grant in run.admission.grants:
         if grant in kin:
             continue
         attempt: Attempt = grant.owner
         for mine in claims:
             first = ((claim, attempt.started_at) for claim in attempt.entry.task.claims)
             for theirs, since in (*first, *attempt.extra):
-                witness = _meet(kernel, mine, theirs)
+                witness = _meet(run, mine, theirs)
                 # A name with a capacity is counted, not held; it is explained as capacity.
-                if witness is not None and mine.resource not in kernel.table.meters:
+                if witness is not None and mine.resource not in run.table.meters:
                     yield HeldClaim(
                         mine,
                         attempt.entry.task.id,
@@ -106,33 +107,33 @@ def _held(kernel: Kernel, claims: tuple[Claim, ...], kin: tuple[Grant, ...]) -> 
                     )
 
 
-def _meet(kernel: Kernel, mine: Claim, theirs: Claim) -> str | None:
-    found = conflicts(mine, theirs, fold_case=kernel.table.fold_case)
+def _meet(run: Run, mine: Claim, theirs: Claim) -> str | None:
+    found = conflicts(mine, theirs, fold_case=run.table.fold_case)
     return found.witness if found else None
 
 
-def _capacity(kernel: Kernel, entry: Entry) -> Iterator[Reason]:
+def _capacity(run: Run, entry: Entry) -> Iterator[Reason]:
     kin = entry.parent.ancestry() if entry.parent is not None else ()
-    yield from _amounts(kernel, entry.amounts, kin, exempt=bool(kin))
-    slots = kernel.table.slots
+    yield from _amounts(run, entry.amounts, kin, exempt=bool(kin))
+    slots = run.table.slots
     if slots.used >= slots.capacity:
-        yield _lacking(kernel, slots, 1)
+        yield _lacking(run, slots, 1)
 
 
 def _amounts(
-    kernel: Kernel, amounts: Amounts, lenders: tuple[Grant, ...], *, exempt: bool
+    run: Run, amounts: Amounts, lenders: tuple[Grant, ...], *, exempt: bool
 ) -> Iterator[Reason]:
     for meter, amount in amounts:
         if meter.window is not None and not meter.fits(amount, lenders):
             yield _spent(meter, amount)
         elif not meter.fits(amount, lenders) or (meter.reserved is not None and not exempt):
-            yield _lacking(kernel, meter, meter.capacity if amount == ALL else amount)
+            yield _lacking(run, meter, meter.capacity if amount == ALL else amount)
 
 
-def _lacking(kernel: Kernel, meter: Meter, wanted: int) -> LackingCapacity:
+def _lacking(run: Run, meter: Meter, wanted: int) -> LackingCapacity:
     holders = []
-    for grant in kernel.admission.grants:
-        slots = meter is kernel.table.slots
+    for grant in run.admission.grants:
+        slots = meter is run.table.slots
         amount = int(grant.holds_slot) if slots else grant.amounts.get(meter, 0)
         if amount:
             holders.append((grant.owner.entry.task.id, amount, grant.owner.started_at))
@@ -154,14 +155,14 @@ def _spent(meter: Meter, amount: int) -> SpentRate:
     return SpentRate(meter.name, amount, left, meter.capacity, meter.window, since, until)
 
 
-def _midflight(kernel: Kernel, entry: Entry) -> Iterator[Reason]:
+def _midflight(run: Run, entry: Entry) -> Iterator[Reason]:
     attempt = entry.attempt
     assert attempt is not None
     for request in attempt.requests.values():
-        yield from _request(kernel, request)
+        yield from _request(run, request)
 
 
-def _request(kernel: Kernel, request: Request) -> Iterator[Reason]:
+def _request(run: Run, request: Request) -> Iterator[Reason]:
     if request.wait is Wait.PERSON and request.waiter is None:
         yield UnansweredQuestion(request.question, request.since)
     for child in request.children.values():
@@ -170,58 +171,72 @@ def _request(kernel: Kernel, request: Request) -> Iterator[Reason]:
     waiter = request.waiter
     if waiter is not None:
         profile = waiter.profile
-        yield from _held(kernel, request.claims, profile.kin)
-        yield from _amounts(kernel, profile.amounts, profile.lenders, exempt=True)
-        slots = kernel.table.slots
+        yield from _held(run, request.claims, profile.kin)
+        yield from _amounts(run, profile.amounts, profile.lenders, exempt=True)
+        slots = run.table.slots
         if not waiter.profile.seated and slots.used >= slots.capacity:
-            yield _lacking(kernel, slots, 1)
+            yield _lacking(run, slots, 1)
 
 
-def _clears_at(kernel: Kernel, reasons: list[Reason]) -> float | None:
+def _clears_at(run: Run, reasons: list[Reason]) -> float | None:
     """When the last reason is expected to be gone; None where one of them cannot be foreseen."""
-    latest = kernel.now
+    latest = run.now
     for reason in reasons:
-        at = _reason_clears_at(kernel, reason)
+        at = _reason_clears_at(run, reason)
         if at is None:
             return None
         latest = max(latest, at)
     return latest if reasons else None
 
 
-def _reason_clears_at(kernel: Kernel, reason: Reason) -> float | None:
+def _reason_clears_at(run: Run, reason: Reason) -> float | None:
     match reason:
         case Backoff(until=until) | SpentRate(until=until):
             return until
         case HeldClaim(holder=holder, stopping=False):
-            return _ends_at(kernel, holder)
+            return _ends_at(run, holder)
         case LackingCapacity(wanted=wanted, free=free, holders=holders, reserved_for=""):
-            for at, amount in sorted(_ends_of(kernel, holders)):
+            for at, amount in sorted(_ends_of(run, holders)):
                 free += amount
                 if free >= wanted:
                     return at
     return None
 
 
-def _ends_of(
-    kernel: Kernel, holders: tuple[tuple[str, int, float], ...]
-) -> Iterator[tuple[float, int]]:
+def _ends_of(run: Run, holders: tuple[tuple[str, int, float], ...]) -> Iterator[tuple[float, int]]:
     for holder, amount, _ in holders:
-        at = _ends_at(kernel, holder)
+        at = _ends_at(run, holder)
         if at is not None:
             yield at, amount
 
 
-def _ends_at(kernel: Kernel, task_id: str) -> float | None:
+def _ends_at(run: Run, task_id: str) -> float | None:
     """When a running task is expected to end, if it has an estimate and keeps to it."""
-    entry = kernel.entries.get(task_id)
+    entry = run.entries.get(task_id)
     if entry is None or entry.attempt is None or entry.task.estimate is None:
         return None
     at = entry.attempt.started_at + entry.task.estimate
-    return at if at >= kernel.now else None
+    return at if at >= run.now else None
 
 
-def _help(reason: Reason) -> str:
+def _dependencies(run: Run, entry: Entry) -> set[str]:
+    """All unfinished tasks that have to succeed before this one."""
+    found: set[str] = set()
+    todo = list(entry.task.after)
+    while todo:
+        task_id = todo.pop()
+        before = run.entries.get(task_id)
+        if before is not None and task_id not in found:
+            found.add(task_id)
+            todo.extend(before.task.after)
+    return found
+
+
+def _help(reason: Reason, needed: set[str]) -> str:
+    """What a person could do about it, if anything."""
     match reason:
+        case HeldClaim(holder=holder, stopping=False) if holder in needed:
+            return ""
         case HeldClaim(holder=holder, claim=claim, stopping=True):
             return f"end what is left of {holder!r}, which was told to stop and holds {claim}"
         case HeldClaim(holder=holder, claim=claim):

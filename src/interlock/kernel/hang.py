@@ -3,64 +3,70 @@
 Only those who wait in mid-flight hold something while they wait, so only they can deadlock. The
 test assumes the best of everybody else (a running agent ends, a zombie goes, a person answers)
 and lets them all end, over and over, until nothing more can: whoever is left would hang for ever.
+
+An attempt with several waits open may get one of them while it waits for the others. It is taken
+to hold all it asks for already, so that whatever is granted first, nobody hangs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from interlock.kernel.meters import ALL, Meter
-from interlock.kernel.places import places_conflict
-from interlock.kernel.records import Attempt, Entry, Request, Wait
+from interlock.kernel.places import Place, places_conflict
+from interlock.kernel.records import Attempt, Entry, Wait
 from interlock.kernel.waiters import Amounts, Grant, Needs
 
 if TYPE_CHECKING:
-    from interlock.kernel.kernel import Kernel
+    from interlock.kernel.run import Run
 
 
-def can_all_end(
-    kernel: Kernel, attempts: Sequence[Attempt], children: Mapping[str, Entry] | None = None
-) -> bool:
-    """Whether these attempts can end, with these new children of the first to wait for."""
-    return _Hope(kernel, attempts[0], children or {}).reaches(attempts)
+def who_hangs(
+    run: Run, parent: Attempt | None = None, children: Mapping[str, Entry] | None = None
+) -> frozenset[Grant]:
+    """Who of those that wait could never end, also if a parent waited for these new children."""
+    return _Hope(run, parent, children or {}).disappointed()
 
 
 class _Hope:
-    def __init__(self, kernel: Kernel, parent: Attempt, children: Mapping[str, Entry]) -> None:
-        self.kernel = kernel
+    def __init__(self, run: Run, parent: Attempt | None, children: Mapping[str, Entry]) -> None:
+        self.run = run
         self.parent = parent
         self.children = children
         self.stuck: dict[Grant, Attempt] = {}
         """Attempts that wait in mid-flight and are not known to end."""
-        for request in kernel.midflight.waiting:
+        for request in run.midflight.waiting:
             self.stuck[request.grant] = request.attempt
-        if children:
+        if parent is not None:
             self.stuck[parent.grant] = parent
+        self.assumed = {
+            grant: list(_open_claims(attempt))
+            for grant, attempt in self.stuck.items()
+            if _circular_waits(attempt) + (attempt is parent) > 1
+        }
+        """What attempts with several waits open may come to hold before the others are over."""
 
-    def reaches(self, attempts: Sequence[Attempt]) -> bool:
+    def disappointed(self) -> frozenset[Grant]:
         changed = True
-        while changed and any(attempt.grant in self.stuck for attempt in attempts):
+        while changed and self.stuck:
             changed = False
             for grant, attempt in list(self.stuck.items()):
-                if self._can_end(attempt):
+                if self._can_end(grant, attempt):
                     del self.stuck[grant]
                     changed = True
-        return not any(attempt.grant in self.stuck for attempt in attempts)
+        return frozenset(self.stuck)
 
-    def _can_end(self, attempt: Attempt) -> bool:
-        if attempt is self.parent and not all(map(self._task_ends, self.children.values())):
+    def _can_end(self, grant: Grant, attempt: Attempt) -> bool:
+        waits_for = [each for request in attempt.requests.values() for each in request.children]
+        entries = [self.run.entries[each] for each in waits_for]
+        if attempt is self.parent:
+            entries += self.children.values()
+        if not all(map(self._task_ends, entries)):
             return False
-        return all(map(self._request_ends, attempt.requests.values()))
-
-    def _request_ends(self, request: Request) -> bool:
-        if request.wait is Wait.CHILDREN:
-            return all(map(self._task_ends, request.children.values()))
-        waiter = request.waiter
-        if waiter is None:
-            return True
-        profile = waiter.profile
-        return self._could_have(waiter.needs, profile.amounts, profile.kin, profile.lenders)
+        needs, amounts = _together(_open_claims(attempt))
+        kin = attempt.ancestry()
+        return self._could_have(needs, amounts, kin, kin[1:])
 
     def _task_ends(self, entry: Entry) -> bool:
         """Whether a task can start and end once everybody who is not stuck has ended."""
@@ -77,7 +83,7 @@ class _Hope:
             if not self._could_have(entry.needs, entry.amounts, kin, kin):
                 return False
             for task_id in entry.task.after:
-                before = self.children.get(task_id) or self.kernel.entries.get(task_id)
+                before = self.children.get(task_id) or self.run.entries.get(task_id)
                 if before is not None and task_id not in seen:
                     seen.add(task_id)
                     todo.append(before)
@@ -88,15 +94,33 @@ class _Hope:
     ) -> bool:
         """Whether claims could be granted if only the stuck attempts held something."""
         for grant in self.stuck:
-            if grant in kin:
-                continue
-            for held, held_for_writing in grant.places:
-                for place, writes in needs:
-                    if (writes or held_for_writing) and places_conflict(held, place):
-                        return False
-        return all(self._enough(meter, amount, lenders) for meter, amount in amounts)
+            if grant not in kin and _clash(grant.places, needs):
+                return False
+        before = [
+            each for grant in self.stuck if grant not in kin for each in self._earlier(grant, kin)
+        ]
+        if any(_clash(theirs, needs) for theirs, _ in before):
+            return False
+        more: dict[Meter, int] = {}
+        for _, theirs in before:
+            for meter, amount in theirs:
+                more[meter] = more.get(meter, 0) + (amount or meter.capacity)
+        return all(
+            self._enough(meter, amount, more.get(meter, 0), lenders) for meter, amount in amounts
+        )
 
-    def _enough(self, meter: Meter, amount: int, lenders: tuple[Grant, ...]) -> bool:
+    def _earlier(self, grant: Grant, kin: tuple[Grant, ...]) -> Iterator[tuple[Needs, Amounts]]:
+        """What a stuck attempt may be given while the kin still hold what they hold."""
+        for needs, amounts in self.assumed.get(grant, ()):
+            fits = all(
+                (amount or meter.capacity) + sum(each.amounts.get(meter, 0) for each in kin)
+                <= meter.capacity
+                for meter, amount in amounts
+            )
+            if fits and not any(_clash(each.places, needs) for each in kin):
+                yield needs, amounts
+
+    def _enough(self, meter: Meter, amount: int, more: int, lenders: tuple[Grant, ...]) -> bool:
         """Whether an amount is left beside the stuck attempts, with what the lenders can lend."""
         if meter.window is not None:
             return True
@@ -107,7 +131,7 @@ class _Hope:
             for lender, lent, part in borrower.loans
             if lent is meter and lender in holders
         ]
-        used = sum(grant.amounts.get(meter, 0) for grant in holders)
+        used = more + sum(grant.amounts.get(meter, 0) for grant in holders)
         used -= sum(part for _, part in loans)
         lendable = sum(grant.amounts.get(meter, 0) for grant in lenders)
         lendable -= sum(part for lender, part in loans if lender in lenders)
@@ -116,5 +140,36 @@ class _Hope:
         if amount == ALL:
             return used == lendable
         # Where nobody stuck holds any, only a lowered capacity is in the way, and it can be raised.
-        foreign = used - lendable
-        return not foreign or foreign + amount <= meter.capacity
+        return used == lendable or amount <= max(0, meter.capacity - used) + lendable
+
+
+def _clash(held: Iterable[tuple[Place, bool]], needs: Needs) -> bool:
+    return any(
+        (writes or held_for_writing) and places_conflict(place, other)
+        for place, held_for_writing in held
+        for other, writes in needs
+    )
+
+
+def _circular_waits(attempt: Attempt) -> int:
+    """How many waits an attempt has open that could be part of a circle."""
+    waits = (Wait.CLAIMS, Wait.CHILDREN)
+    return sum(request.wait in waits for request in attempt.requests.values())
+
+
+def _open_claims(attempt: Attempt) -> Iterator[tuple[Needs, Amounts]]:
+    """The claims that an attempt waits for, one request after the other."""
+    for request in attempt.requests.values():
+        if request.waiter is not None:
+            yield request.waiter.needs, request.waiter.profile.amounts
+
+
+def _together(claims: Iterable[tuple[Needs, Amounts]]) -> tuple[Needs, Amounts]:
+    needs: list[tuple[Place, bool]] = []
+    amounts: dict[Meter, int] = {}
+    for some_needs, some_amounts in claims:
+        needs += some_needs
+        for meter, amount in some_amounts:
+            everything = ALL in (amount, amounts.get(meter))
+            amounts[meter] = ALL if everything else amounts.get(meter, 0) + amount
+    return tuple(needs), tuple(amounts.items())

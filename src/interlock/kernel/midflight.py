@@ -1,7 +1,8 @@
 """Waits of a running attempt: for more claims, a rate, its children, a person.
 
 Whoever waits in mid-flight keeps its claims and lends out its slot (only a rate is waited for
-with the slot in hand). It gets a slot again before anything new starts, and passes reservations.
+with the slot in hand); with several waits open, until the last of them is over. It gets a slot
+again before anything new starts, and passes reservations.
 Because it holds and waits, it could deadlock; a wait that could never end is denied at once.
 """
 
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 from interlock.errors import ChildWouldDeadlock, InvalidOption, UnknownResource, UnknownTask
 from interlock.kernel import stimuli as s
 from interlock.kernel.admission import FIRST
-from interlock.kernel.hang import can_all_end
+from interlock.kernel.hang import who_hangs
 from interlock.kernel.instructions import Deny, Resume
 from interlock.kernel.records import Attempt, Entry, Request, Wait
 from interlock.kernel.waiters import Amounts, Needs, Profile, Waiter
@@ -21,14 +22,14 @@ from interlock.model.claim import Claim, Mode
 from interlock.model.outcome import State
 
 if TYPE_CHECKING:
-    from interlock.kernel.kernel import Kernel
+    from interlock.kernel.run import Run
 
 
 class Midflight:
     """The requests of running attempts."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        self._kernel = kernel
+    def __init__(self, run: Run) -> None:
+        self._run = run
         self._arrivals = 0
         self._extra: dict[Attempt, list[Needs]] = {}
         self.waiting: dict[Request, None] = {}
@@ -40,46 +41,48 @@ class Midflight:
         attempt = self._open(stimulus)
         if attempt is None:
             return
-        kernel = self._kernel
-        kernel.table.check(stimulus.task_id, stimulus.claims)
+        run = self._run
+        run.table.check(stimulus.task_id, stimulus.claims)
         self._refuse_impossible(attempt, stimulus.claims)
-        needs, amounts = kernel.table.resolve(stimulus.claims)
+        needs, amounts = run.table.resolve(stimulus.claims)
         self._extra.setdefault(attempt, []).append(needs)
+        hanging = who_hangs(run)
         request = self._request(attempt, stimulus.request, Wait.CLAIMS, stimulus.claims)
-        if self._try(request, needs, amounts):
+        if len(attempt.requests) == 1 and self._try(request, needs, amounts):
             return
         request.waiter = waiter = self._waiter(request, needs, amounts, seated=False)
-        if not can_all_end(kernel, [attempt]):
-            kernel.admission.forget_profile(waiter.profile)
+        if who_hangs(run) - hanging:
+            run.admission.forget_profile(waiter.profile)
             self._deny(request, "it would wait for others that wait for it")
-            return
-        self._lend(attempt)
-        kernel.admission.enqueue(waiter)
+        elif self._try(request, needs, amounts):
+            run.admission.forget_profile(waiter.profile)
+        else:
+            run.admission.enqueue(waiter)
+            self._lend(attempt)
 
     def take(self, stimulus: s.Take) -> None:
         """Amounts from rates, with the slot in hand."""
         attempt = self._open(stimulus)
         if attempt is None:
             return
-        kernel = self._kernel
+        run = self._run
         for claim in stimulus.claims:
-            meter = kernel.table.meters.get(claim.resource)
+            meter = run.table.meters.get(claim.resource)
             if claim.mode is not Mode.USE or meter is None or meter.window is None:
                 raise UnknownResource(f"{claim.resource!r} is not a rate of this run")
-        kernel.table.check(stimulus.task_id, stimulus.claims)
-        _, amounts = kernel.table.resolve(stimulus.claims)
+        run.table.check(stimulus.task_id, stimulus.claims)
+        _, amounts = run.table.resolve(stimulus.claims)
         request = self._request(attempt, stimulus.request, Wait.RATE, stimulus.claims)
         if not self._try(request, (), amounts):
-            seated = attempt.grant.holds_slot
-            request.waiter = self._waiter(request, (), amounts, seated=seated)
-            kernel.admission.enqueue(request.waiter)
+            request.waiter = self._waiter(request, (), amounts, seated=True)
+            run.admission.enqueue(request.waiter)
 
     def used(self, stimulus: s.Used) -> None:
         """Replace what was taken of a rate by what was really used."""
-        kernel = self._kernel
-        if kernel.current(stimulus.task_id, stimulus.token, stimulus) is None:
+        run = self._run
+        if run.current(stimulus.task_id, stimulus.token, stimulus) is None:
             return
-        meter = kernel.table.meters.get(stimulus.resource)
+        meter = run.table.meters.get(stimulus.resource)
         if meter is None or meter.window is None:
             raise UnknownResource(f"{stimulus.resource!r} is not a rate of this run")
         if stimulus.amount < 0:
@@ -89,7 +92,7 @@ class Midflight:
             if isinstance(taker, Request) and taker.is_it(stimulus.token, stimulus.request):
                 meter.used += stimulus.amount - spent.amount
                 spent.amount = stimulus.amount
-                kernel.admission.reopen(meter)
+                run.admission.reopen(meter)
                 return
 
     def await_children(self, stimulus: s.AwaitChildren) -> None:
@@ -97,16 +100,17 @@ class Midflight:
         attempt = self._open(stimulus)
         if attempt is None:
             return
-        kernel = self._kernel
+        run = self._run
         children = attempt.entry.children or {}
         for task_id in stimulus.children:
-            if task_id not in children and task_id not in kernel.ends:
+            if task_id not in children and task_id not in run.ends:
                 raise UnknownTask(f"task {stimulus.task_id!r} has no child called {task_id!r}")
+        hanging = who_hangs(run)
         request = self._request(attempt, stimulus.request, Wait.CHILDREN)
         request.children = {each: children[each] for each in stimulus.children if each in children}
         if not request.children:
-            self._resume(request)
-        elif not can_all_end(kernel, [attempt]):
+            self._return(request)
+        elif who_hangs(run) - hanging:
             self._deny(request, "its children wait for what only its own end would free")
         else:
             self._lend(attempt)
@@ -120,11 +124,11 @@ class Midflight:
         request.question = stimulus.question
         self._lend(attempt)
         if attempt.entry.state is State.RUNNING:
-            self._kernel.enter(attempt.entry, State.NEEDS_YOU, stimulus.question)
+            self._run.enter(attempt.entry, State.NEEDS_YOU, stimulus.question)
 
     def answer(self, stimulus: s.Answer) -> None:
         """A person has answered: go on as soon as there is a slot."""
-        entry = self._kernel.unfinished(stimulus.task_id)
+        entry = self._run.unfinished(stimulus.task_id)
         request = entry.attempt.requests.get(stimulus.request) if entry.attempt else None
         if request is None or request.wait is not Wait.PERSON or request.waiter is not None:
             raise UnknownTask(f"task {stimulus.task_id!r} has no open question {stimulus.request}")
@@ -152,19 +156,19 @@ class Midflight:
         for request in attempt.requests.values():
             self.waiting.pop(request, None)
             if request.waiter is not None:
-                self._kernel.admission.withdraw(request.waiter)
+                self._run.admission.withdraw(request.waiter)
         attempt.requests = {}
 
     def forget(self, attempt: Attempt) -> None:
         """The attempt is gone, with the claims it was given in mid-flight."""
         for needs in self._extra.pop(attempt, ()):
-            self._kernel.table.forget(needs)
+            self._run.table.forget(needs)
 
     def refuse_hanging_children(self, parent: Attempt, batch: Mapping[str, Entry]) -> None:
         """Raise if children could only start after the parent ended; the batch is dropped."""
-        if not can_all_end(self._kernel, [parent], batch):
+        if who_hangs(self._run, parent, batch) - who_hangs(self._run):
             for entry in batch.values():
-                self._kernel.table.forget(entry.needs)
+                self._run.table.forget(entry.needs)
             raise ChildWouldDeadlock(
                 f"children {', '.join(map(repr, batch))} of task {parent.entry.task.id!r} could "
                 "only start after it has ended, and it would wait for them; let them come after "
@@ -174,7 +178,7 @@ class Midflight:
     # -- inside -----------------------------------------------------------------------------
 
     def _open(self, stimulus: s.Extend | s.Take | s.AwaitChildren | s.Ask) -> Attempt | None:
-        attempt = self._kernel.current(stimulus.task_id, stimulus.token, stimulus)
+        attempt = self._run.current(stimulus.task_id, stimulus.token, stimulus)
         if attempt is not None and stimulus.request in attempt.requests:
             raise InvalidOption(
                 f"task {stimulus.task_id!r} has an open request {stimulus.request} already"
@@ -184,7 +188,7 @@ class Midflight:
     def _request(
         self, attempt: Attempt, number: int, wait: Wait, claims: tuple[Claim, ...] = ()
     ) -> Request:
-        request = Request(attempt, number, wait, self._kernel.now)
+        request = Request(attempt, number, wait, self._run.now)
         request.claims = claims
         attempt.requests[number] = request
         self.waiting[request] = None
@@ -192,7 +196,7 @@ class Midflight:
 
     def _waiter(self, request: Request, needs: Needs, amounts: Amounts, seated: bool) -> Waiter:
         self._arrivals += 1
-        admission = self._kernel.admission
+        admission = self._run.admission
         kin = request.attempt.ancestry()
         profile = admission.profile(amounts, kin, midflight=True, seated=seated)
         key = (FIRST, 0.0, 0.0, self._arrivals)
@@ -202,50 +206,62 @@ class Midflight:
         """Grant a request at once, if everything it asks for is free."""
         # Nobody waits with this profile: it is only a look.
         profile = Profile((amounts, request.attempt.ancestry(), True, True))
-        waiter = Waiter(request, needs, profile, self._kernel.admission.turn, (FIRST, 0.0, 0.0, 0))
-        if waiter.profile.short(waiter) or self._kernel.table.blocker(waiter):
+        waiter = Waiter(request, needs, profile, self._run.admission.turn, (FIRST, 0.0, 0.0, 0))
+        if waiter.profile.short(waiter) or self._run.table.blocker(waiter):
             return False
-        self._kernel.admission.take(request.grant, waiter, self._kernel.now)
+        self._run.admission.take(request.grant, waiter, self._run.now)
         self._resume(request)
         return True
 
     def _return(self, request: Request) -> None:
         """What a request waited for is there; it lacks at most its slot."""
-        if request.grant.holds_slot:
+        if self._needs_no_slot(request):
             self._resume(request)
+            self._reseat(request.attempt)
         else:
             request.waiter = self._waiter(request, (), (), seated=False)
-            self._kernel.admission.enqueue(request.waiter)
+            self._run.admission.enqueue(request.waiter)
 
     def _resume(self, request: Request) -> None:
         attempt = request.attempt
         del attempt.requests[request.number]
         del self.waiting[request]
-        kernel, entry = self._kernel, attempt.entry
+        run, entry = self._run, attempt.entry
         asked = any(each.wait is Wait.PERSON for each in attempt.requests.values())
         if entry.state is State.NEEDS_YOU and not asked:
-            kernel.enter(entry, State.RUNNING, "answered")
+            run.enter(entry, State.RUNNING, "answered")
         added = request.claims if request.wait is Wait.CLAIMS else ()
-        attempt.extra += tuple((claim, kernel.now) for claim in added)
-        token = kernel.new_token() if added else 0
-        kernel.out.append(Resume(entry.task.id, attempt.token, request.number, added, token))
+        attempt.extra += tuple((claim, run.now) for claim in added)
+        token = run.new_token() if added else 0
+        run.out.append(Resume(entry.task.id, attempt.token, request.number, added, token))
 
     def _deny(self, request: Request, reason: str) -> None:
         attempt = request.attempt
         del attempt.requests[request.number]
         del self.waiting[request]
-        self._kernel.out.append(Deny(attempt.entry.task.id, attempt.token, request.number, reason))
+        self._run.out.append(Deny(attempt.entry.task.id, attempt.token, request.number, reason))
 
     def _lend(self, attempt: Attempt) -> None:
         if attempt.grant.holds_slot:
-            self._kernel.admission.lend_slot(attempt.grant)
-            self._reseat(attempt)
+            self._run.admission.lend_slot(attempt.grant)
+        self._reseat(attempt)
+
+    def _needs_no_slot(self, request: Request) -> bool:
+        """Whether a request may be answered without a slot: only the last one brings it back.
+
+        With several waits open, an agent that is answered in one of them may have nothing to do
+        but to go on waiting for the others; with a slot in hand it would keep them waiting too.
+        """
+        others = request.attempt.requests.values()
+        return request.grant.holds_slot or any(
+            other is not request and other.wait is not Wait.RATE for other in others
+        )
 
     def _reseat(self, attempt: Attempt) -> None:
-        """An attempt got or lent its slot: its waits need one no longer, or again."""
-        admission = self._kernel.admission
-        seated = attempt.grant.holds_slot
-        for request in attempt.requests.values():
+        """A wait of an attempt began or ended: others may need a slot no longer, or again."""
+        admission = self._run.admission
+        for request in list(attempt.requests.values()):
+            seated = request.wait is Wait.RATE or self._needs_no_slot(request)
             waiter = request.waiter
             if waiter is None or not waiter.alive or waiter.profile.seated is seated:
                 continue
@@ -255,14 +271,17 @@ class Midflight:
 
     def _refuse_impossible(self, attempt: Attempt, claims: Iterable[Claim]) -> None:
         """An extension that with what is held exceeds a capacity could never be granted."""
-        meters = self._kernel.table.meters
+        meters = self._run.table.meters
         for claim in claims:
             meter = meters.get(claim.resource) if not claim.is_path else None
             if meter is None or meter.window is not None:
                 continue
             held = attempt.grant.amounts.get(meter, 0)
+            for request in attempt.requests.values():
+                amounts = request.waiter.profile.amounts if request.waiter is not None else ()
+                held += sum(n or meter.capacity for m, n in amounts if m is meter)
             if held and (claim.mode is Mode.ALONE or held + claim.amount > meter.capacity):
                 raise InvalidOption(
-                    f"task {attempt.entry.task.id!r} holds {held} of {meter.name!r} and asks for "
-                    f"{claim}; there are only {meter.capacity}"
+                    f"task {attempt.entry.task.id!r} has or waits for {held} of {meter.name!r} "
+                    f"and asks for {claim}; there are only {meter.capacity}"
                 )

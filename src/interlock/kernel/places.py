@@ -133,9 +133,7 @@ class Folder(Place):
         return self.alternative_or_none
 
     def crowd(self, write: bool) -> int:
-        if write:
-            return self.under + sum(folder.users for folder in self.above)
-        return self.writers_under + sum(folder.writers for folder in self.above)
+        return self.under if write else self.writers_under
 
     def count(self, write: bool, by: int) -> None:
         self.users += by
@@ -173,7 +171,15 @@ class File(Place):
         return self.folder.crowd(write)
 
     def count(self, write: bool, by: int) -> None:
-        self.folder.count(write, by)
+        folder = self.folder
+        writers = by if write else 0
+        folder.users += by
+        folder.writers += writers
+        folder.under += by
+        folder.writers_under += writers
+        for above in folder.above:
+            above.under += by
+            above.writers_under += writers
 
 
 class Glob(Place):

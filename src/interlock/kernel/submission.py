@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 
-from interlock.errors import DependencyCycle, DuplicateId, UnknownDependency
+from interlock.errors import DependencyCycle, DuplicateId, InvalidOption, UnknownDependency
 from interlock.kernel.records import Entry
 from interlock.kernel.table import Table
 from interlock.model.graph import find_cycle
@@ -16,8 +17,12 @@ _REACH = 32
 
 def check_submission(tasks: Sequence[Task], known: Callable[[str], bool], table: Table) -> None:
     """Raise for what cannot be; changes nothing."""
+    if not isinstance(tasks, (tuple, list)):
+        raise InvalidOption(f"tasks come as a tuple of tasks, not as {tasks!r}")
     batch: set[str] = set()
     for task in tasks:
+        if not isinstance(task, Task):
+            raise InvalidOption(f"{task!r} is no task")
         if task.id in batch or known(task.id):
             raise DuplicateId(f"there is already a task with the id {task.id!r}; ids are unique")
         batch.add(task.id)
@@ -29,12 +34,18 @@ def check_submission(tasks: Sequence[Task], known: Callable[[str], bool], table:
                 inside.setdefault(task.id, []).append(dependency)
             elif not known(dependency):
                 raise UnknownDependency(
-                    f"task {task.id!r} comes after {dependency!r}, which no task is called"
+                    f"task {task.id!r} comes after {dependency!r}, but there is no such task"
+                    + _meant(dependency, batch)
                 )
     if inside:
         cycle = find_cycle({task.id: inside.get(task.id, ()) for task in tasks})
         if cycle is not None:
             raise DependencyCycle(cycle)
+
+
+def _meant(name: str, ids: set[str]) -> str:
+    close = get_close_matches(name, sorted(ids)[:10_000], n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def raise_tails(batch: Mapping[str, Entry], entries: Mapping[str, Entry]) -> None:

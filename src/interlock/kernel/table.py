@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from interlock.errors import ImpossibleClaim, InvalidOption, ProtectedPath, UnknownResource
+from interlock.errors import (
+    ClaimOutsideWorkspace,
+    ImpossibleClaim,
+    InvalidOption,
+    InvalidPattern,
+    ProtectedPath,
+    UnknownResource,
+)
 from interlock.kernel.lines import Lines
 from interlock.kernel.meters import ALL, Meter
 from interlock.kernel.places import File, Folder, Glob, Path, Place, chain, places_conflict
@@ -47,11 +54,14 @@ class Table:
                 raise InvalidOption("give the number of slots as `slots`, not as a capacity")
             self.meters[name] = Meter(name, check_capacity(name, amount, 0))
         for name, rate in rates.items():
+            if not isinstance(rate, Rate):
+                raise InvalidOption(f"the rate {name!r} is {rate!r}; write Rate('60/min')")
             for meter in _rate_meters(name, rate):
                 if meter.name in self.meters:
                     raise InvalidOption(f"{meter.name!r} has a capacity and a rate; keep one")
                 self.meters[meter.name] = meter
-        self.protected: list[Pattern] = [parse(text, fold_case=fold_case) for text in protected]
+        listed = (protected,) if isinstance(protected, str) else protected
+        self.protected: list[Pattern] = [parse(text, fold_case=fold_case) for text in listed]
 
     # -- claims to places and meters ------------------------------------------------------
 
@@ -60,8 +70,8 @@ class Table:
         totals: dict[str, int] = {}
         for claim in claims:
             if claim.is_path:
-                pattern = parse(claim.resource, fold_case=self.fold_case)
-                if claim.mode is Mode.WRITE:
+                pattern = self._parse(task_id, claim)
+                if self.protected and claim.mode is Mode.WRITE:
                     self._check_protected(task_id, claim, pattern)
                 continue
             meter = self.meters.get(claim.resource)
@@ -73,7 +83,7 @@ class Table:
                 if claim.amount != 1:
                     raise UnknownResource(
                         f"task {task_id!r} claims {claim}, but {claim.resource!r} has no capacity; "
-                        f"declare one, such as capacity={{{claim.resource!r}: {claim.amount}}}"
+                        f"give it one of at least {claim.amount}, or claim it without an amount"
                     )
                 continue
             if claim.mode is Mode.ALONE and meter.window is not None:
@@ -83,10 +93,19 @@ class Table:
                 )
             totals[meter.name] = totals.get(meter.name, 0) + claim.amount
             if totals[meter.name] > meter.capacity:
+                what = "capacity" if meter.window is None else "quota"
                 raise ImpossibleClaim(
                     f"task {task_id!r} claims {totals[meter.name]} of {meter.name!r}, which has a "
-                    f"capacity of {meter.capacity}: it could never start"
+                    f"{what} of {meter.capacity}: it could never get that much"
                 )
+
+    def _parse(self, task_id: str, claim: Claim) -> Pattern:
+        try:
+            return parse(claim.resource, fold_case=self.fold_case)
+        except InvalidPattern as error:
+            raise error.in_task(task_id) from None
+        except ClaimOutsideWorkspace as error:
+            raise ClaimOutsideWorkspace(f"task {task_id!r}: {error}") from None
 
     def _check_protected(self, task_id: str, claim: Claim, pattern: Pattern) -> None:
         for protected in self.protected:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import PurePath
 
 from interlock.errors import InvalidOption
+
+Patterns = str | PurePath | Iterable[str | PurePath]
 
 
 class Mode(StrEnum):
@@ -29,11 +32,11 @@ class Claim:
     resource: str
     mode: Mode
     amount: int = 1
+    is_path: bool = field(init=False, compare=False, repr=False)
+    """Whether the resource is a path pattern (otherwise it is a name)."""
 
-    @property
-    def is_path(self) -> bool:
-        """Whether the resource is a path pattern (otherwise it is a name)."""
-        return self.mode is Mode.READ or self.mode is Mode.WRITE
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_path", self.mode in (Mode.READ, Mode.WRITE))
 
     def __str__(self) -> str:
         if self.is_path:
@@ -43,14 +46,22 @@ class Claim:
         return self.resource if self.amount == 1 else f"{self.resource}={self.amount}"
 
 
-def read(pattern: str) -> Claim:
+def read(pattern: str | PurePath) -> Claim:
     """Claim the paths a pattern matches, shared with other readers."""
-    return Claim(pattern, Mode.READ)
+    return Claim(_pattern(pattern), Mode.READ)
 
 
-def write(pattern: str) -> Claim:
+def write(pattern: str | PurePath) -> Claim:
     """Claim the paths a pattern matches, alone."""
-    return Claim(pattern, Mode.WRITE)
+    return Claim(_pattern(pattern), Mode.WRITE)
+
+
+def _pattern(value: str | PurePath) -> str:
+    if isinstance(value, PurePath):
+        return value.as_posix()
+    if not isinstance(value, str):
+        raise InvalidOption(f"a path pattern is text such as 'src/api/', not {value!r}")
+    return value
 
 
 def uses(name: str, amount: int = 1, *, exclusive: bool = False) -> Claim:
@@ -82,21 +93,25 @@ def uses_text(text: str) -> Claim:
 
 
 def as_claims(
-    reads: str | Iterable[str] = (),
-    writes: str | Iterable[str] = (),
+    reads: Patterns = (),
+    writes: Patterns = (),
     uses: str | Claim | Iterable[str | Claim] = (),
 ) -> tuple[Claim, ...]:
     """The claims that the shorthands `reads`, `writes` and `uses` stand for."""
-    listed: list[Claim] = [write(pattern) for pattern in _many(writes)]
+    for name, value in (("reads", reads), ("writes", writes), ("uses", uses)):
+        if not isinstance(value, (str, PurePath, Claim, Iterable)):
+            raise InvalidOption(f"{name} is {value!r}; give text or a list, or leave it out")
+    listed = [write(pattern) for pattern in _many(writes)]
     listed += [read(pattern) for pattern in _many(reads)]
+    listed = list(dict.fromkeys(listed))
     for item in (uses,) if isinstance(uses, (str, Claim)) else uses:
         if isinstance(item, str):
             item = uses_text(item)
         elif not isinstance(item, Claim):
             raise InvalidOption(f"uses: {item!r} is no claim; write 'gpu', 'gpu=2' or uses('gpu')")
         listed.append(item)
-    return tuple(dict.fromkeys(listed))
+    return tuple(listed)
 
 
-def _many(value: str | Iterable[str]) -> Iterable[str]:
-    return (value,) if isinstance(value, str) else value
+def _many(value: Patterns) -> Iterable[str | PurePath]:
+    return (value,) if isinstance(value, (str, PurePath)) else value

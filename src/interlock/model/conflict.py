@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from interlock.errors import InvalidOption
 from interlock.model.claim import Claim, Mode
 from interlock.model.overlap import overlap
 from interlock.model.pattern import parse
@@ -26,7 +27,7 @@ class Conflict:
         return True
 
     def __str__(self) -> str:
-        return f"{self.a} conflicts with {self.b}: both want {self.witness}"
+        return f"{self.a} conflicts with {self.b}: both mean {self.witness}"
 
 
 def conflicts(
@@ -43,6 +44,9 @@ def conflicts(
     resource alone, or when both amounts together exceed its `capacity`. A path and a name never
     conflict.
     """
+    for claim in (a, b):
+        if not isinstance(claim, Claim):
+            raise InvalidOption(f"{claim!r} is no claim; make one with read(), write() or uses()")
     if a.is_path and b.is_path:
         witness = _shared_path(a, b, fold_case)
     else:

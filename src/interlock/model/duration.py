@@ -10,8 +10,8 @@ from interlock.errors import InvalidOption
 
 Duration = float | int | timedelta | str
 
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_UNITS = {"ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|sec|s|min|m|h|d)")
 
 
 def seconds(value: Duration, what: str = "duration") -> float:

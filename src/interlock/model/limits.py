@@ -45,7 +45,7 @@ class Retry:
     ) -> None:
         if isinstance(attempts, bool) or not isinstance(attempts, int) or attempts < 1:
             raise InvalidOption(f"attempts is {attempts!r}; it must be a whole number, 1 or more")
-        if not 0 <= jitter <= 1:
+        if not isinstance(jitter, (int, float)) or not 0 <= jitter <= 1:
             raise InvalidOption(f"jitter is {jitter!r}; it must lie between 0 and 1")
         object.__setattr__(self, "attempts", attempts)
         object.__setattr__(self, "backoff", seconds(backoff, "backoff"))
@@ -95,9 +95,11 @@ class Rate:
     ) -> None:
         if requests is None and tokens is None:
             raise InvalidOption("a Rate needs requests=, tokens= or both")
-        object.__setattr__(self, "requests", _quota(requests))
-        object.__setattr__(self, "tokens", _quota(tokens))
+        object.__setattr__(self, "requests", _quota("requests", requests))
+        object.__setattr__(self, "tokens", _quota("tokens", tokens))
 
 
-def _quota(value: Quota | str | None) -> Quota | None:
+def _quota(name: str, value: Quota | str | None) -> Quota | None:
+    if not isinstance(value, Quota | str | None):
+        raise InvalidOption(f"{name} is {value!r}; write a quota such as '60/min'")
     return Quota.parse(value) if isinstance(value, str) else value

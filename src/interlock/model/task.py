@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from interlock.errors import BlankId, InvalidOption
-from interlock.model.claim import Claim, as_claims
+from interlock.model.claim import Claim, Patterns, as_claims
 from interlock.model.duration import Duration, seconds
 from interlock.model.limits import Retry
 
@@ -41,8 +41,8 @@ class Task:
         id: str,
         agent: Any = None,
         *,
-        writes: str | Iterable[str] = (),
-        reads: str | Iterable[str] = (),
+        writes: Patterns = (),
+        reads: Patterns = (),
         uses: str | Claim | Iterable[str | Claim] = (),
         claims: Iterable[Claim] = (),
         after: str | Iterable[str] = (),
@@ -57,16 +57,17 @@ class Task:
         if isinstance(priority, bool) or not isinstance(priority, int):
             raise InvalidOption(f"task {id!r}: priority is {priority!r}; it must be a whole number")
         claimed = _checked(claims, id)
-        if writes or reads or uses:
+        if writes != () or reads != () or uses != ():
             try:
-                listed = as_claims(reads, writes, uses)
+                claimed += as_claims(reads, writes, uses)
             except InvalidOption as error:
                 raise InvalidOption(f"task {id!r}: {error}") from error
-            claimed = tuple(dict.fromkeys(claimed + listed))
+        if not isinstance(retry, Retry | None):
+            raise InvalidOption(f"task {id!r}: retry is {retry!r}; write Retry(attempts=3)")
         _set(self, "id", id)
         _set(self, "agent", agent)
         _set(self, "claims", claimed)
-        _set(self, "after", (after,) if isinstance(after, str) else tuple(dict.fromkeys(after)))
+        _set(self, "after", _ids(after, id))
         _set(self, "priority", priority)
         _set(self, "timeout", _optional(timeout, id, "timeout"))
         _set(self, "deadline", _optional(deadline, id, "deadline"))
@@ -80,7 +81,10 @@ class Task:
 
 
 def _checked(claims: Iterable[Claim], task_id: str) -> tuple[Claim, ...]:
-    listed = (claims,) if isinstance(claims, str) else tuple(claims)
+    if claims == ():
+        return ()
+    single = isinstance(claims, str) or not isinstance(claims, Iterable)
+    listed: tuple[Any, ...] = (claims,) if single else tuple(claims)
     for claim in listed:
         if not isinstance(claim, Claim):
             raise InvalidOption(
@@ -88,6 +92,17 @@ def _checked(claims: Iterable[Claim], task_id: str) -> tuple[Claim, ...]:
                 "write() or uses(), or write it into reads=, writes= or uses="
             )
     return listed
+
+
+def _ids(after: str | Iterable[str], task_id: str) -> tuple[str, ...]:
+    if after == ():
+        return ()
+    listed = (after,) if isinstance(after, str) or not isinstance(after, Iterable) else after
+    ids = tuple(dict.fromkeys(listed))
+    for each in ids:
+        if not isinstance(each, str):
+            raise InvalidOption(f"task {task_id!r}: after names tasks by their ids, not {each!r}")
+    return ids
 
 
 def _optional(value: Duration | None, task_id: str, what: str) -> float | None:

@@ -16,6 +16,9 @@ class UnfinishedDependency:
     state: State
     since: float
 
+    def __str__(self) -> str:
+        return f"comes after {self.task_id}, which is {self.state} since {self.since:g}"
+
 
 @dataclass(frozen=True, slots=True)
 class HeldClaim:
@@ -29,6 +32,13 @@ class HeldClaim:
     witness: str
     """A path, or the name, that both claims mean."""
 
+    def __str__(self) -> str:
+        stopping = ", was told to stop and is not gone" if self.stopping else ""
+        return (
+            f"{self.holder} holds {self.holder_claim} since {self.since:g}{stopping}; "
+            f"{self.claim} means {self.witness} too"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class ReservedClaim:
@@ -39,6 +49,12 @@ class ReservedClaim:
     older_claim: Claim
     since: float
     overtaken: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.older} waits for {self.older_claim} since {self.since:g}, has been overtaken "
+            f"{self.overtaken} times and goes first; {self.claim} conflicts with it"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +69,14 @@ class LackingCapacity:
     """Who holds how much of it since when."""
     reserved_for: str = ""
 
+    def __str__(self) -> str:
+        who = ", ".join(f"{task_id} ({amount})" for task_id, amount, _ in self.holders)
+        held = f", held by {who}" if who else ""
+        kept = f", kept for {self.reserved_for}" if self.reserved_for else ""
+        return (
+            f"needs {self.wanted} {self.resource}; {self.free} of {self.capacity} free{held}{kept}"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class SpentRate:
@@ -66,6 +90,12 @@ class SpentRate:
     since: float
     until: float
 
+    def __str__(self) -> str:
+        return (
+            f"needs {self.wanted} of the rate {self.resource} ({self.quota} in {self.window:g} s); "
+            f"{self.free} left, enough again at {self.until:g}"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Paused:
@@ -74,12 +104,19 @@ class Paused:
     everything: bool
     since: float
 
+    def __str__(self) -> str:
+        what = "everything" if self.everything else "the task"
+        return f"{what} is paused since {self.since:g}"
+
 
 @dataclass(frozen=True, slots=True)
 class Draining:
     """The run starts nothing any more."""
 
     since: float
+
+    def __str__(self) -> str:
+        return f"the run starts nothing any more since {self.since:g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +127,9 @@ class Backoff:
     since: float
     until: float
 
+    def __str__(self) -> str:
+        return f"attempt {self.attempts} came to nothing; the next comes not before {self.until:g}"
+
 
 @dataclass(frozen=True, slots=True)
 class StillAlive:
@@ -97,6 +137,9 @@ class StillAlive:
 
     token: int
     since: float
+
+    def __str__(self) -> str:
+        return f"its last attempt is over since {self.since:g} but not gone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +149,9 @@ class UnansweredQuestion:
     question: str
     since: float
 
+    def __str__(self) -> str:
+        return f"waits for your answer since {self.since:g}: {self.question}"
+
 
 @dataclass(frozen=True, slots=True)
 class UnfinishedChild:
@@ -114,6 +160,9 @@ class UnfinishedChild:
     task_id: str
     state: State
     since: float
+
+    def __str__(self) -> str:
+        return f"waits for its child {self.task_id}, which is {self.state} since {self.since:g}"
 
 
 Reason = (
@@ -141,3 +190,11 @@ class Explanation:
     reasons: tuple[Reason, ...]
     clears_at: float | None
     would_help: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [f"{self.task_id} is {self.state} since {self.since:g}"]
+        lines += [f"  - {reason}" for reason in self.reasons]
+        if self.clears_at is not None:
+            lines.append(f"  expected to clear at {self.clears_at:g}")
+        lines += [f"  could help: {help}" for help in self.would_help]
+        return "\n".join(lines)

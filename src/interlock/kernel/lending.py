@@ -1,0 +1,71 @@
+"""Taking and giving back amounts, with what children borrow from their ancestors.
+
+A child may use what an ancestor holds, so what it takes is first borrowed there, and only the rest
+counts as used. What was borrowed goes back to the lender; if the lender is gone before, it is just
+given back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from interlock.kernel.meters import ALL, Meter, Spent
+from interlock.kernel.waiters import Grant, Waiter
+
+
+def take_amount(grant: Grant, meter: Meter, amount: int, waiter: Waiter, now: float) -> None:
+    """Hold an amount that was seen to fit."""
+    if meter.window is not None:
+        meter.used += amount
+        meter.spent.append(Spent(now, amount, waiter.owner))
+        return
+    if amount == ALL:
+        amount = meter.capacity
+        meter.alone[grant] = None
+    wanted = amount
+    for lender in waiter.profile.lenders:
+        part = min(wanted, lender.lendable(meter))
+        if part > 0:
+            lender.lent[meter] = lender.lent.get(meter, 0) + part
+            grant.loans.append((lender, meter, part))
+            wanted -= part
+    meter.used += wanted
+    grant.amounts[meter] = grant.amounts.get(meter, 0) + amount
+
+
+def give_back_amounts(grant: Grant, others: Iterable[Grant]) -> None:
+    """The holder is gone: what it took is free, or goes back to whom it borrowed from."""
+    borrowed = dict.fromkeys(grant.amounts, 0)
+    for _, meter, amount in grant.loans:
+        borrowed[meter] += amount
+    if any(grant.lent.values()):
+        for borrower in others:
+            borrower.loans = list(_handed_down(grant, borrower))
+    for lender, meter, amount in grant.loans:
+        if lender.released:
+            meter.used -= amount
+        else:
+            lender.lent[meter] -= amount
+    for meter, amount in grant.amounts.items():
+        # What it lent out is still in use; the borrower gives it back.
+        meter.used -= amount - borrowed[meter] - grant.lent.get(meter, 0)
+        meter.alone.pop(grant, None)
+
+
+def _handed_down(grant: Grant, borrower: Grant) -> Iterable[tuple[Grant, Meter, int]]:
+    """The borrower's loans; what this grant had itself borrowed for them is owed further up."""
+    for lender, meter, amount in borrower.loans:
+        left = amount
+        while lender is grant and left:
+            source = next((loan for loan in grant.loans if loan[1] is meter), None)
+            if source is None:
+                break
+            part = min(left, source[2])
+            grant.loans.remove(source)
+            if source[2] > part:
+                grant.loans.append((source[0], meter, source[2] - part))
+            grant.lent[meter] -= part
+            left -= part
+            yield source[0], meter, part
+        if left:
+            yield lender, meter, left

@@ -1,0 +1,119 @@
+"""What people and programs do to a run from outside: cancel, pause, prioritise, change limits."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from interlock.errors import InvalidOption, UnknownResource
+from interlock.kernel import stimuli as s
+from interlock.kernel.meters import Meter
+from interlock.kernel.run import Run
+from interlock.kernel.table import check_capacity
+from interlock.kernel.timers import Timer
+from interlock.model.outcome import State
+
+
+class Steering:
+    """The commands of a run."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._rates = [meter for meter in run.table.meters.values() if meter.window is not None]
+        self._rate_timers: dict[Meter, Timer] = {}
+
+    def cancel(self, stimulus: s.Cancel) -> None:
+        """End one task; nothing if it has ended."""
+        if stimulus.task_id not in self._run.ends:
+            self._run.stop(self._run.unfinished(stimulus.task_id), State.CANCELLED, stimulus.reason)
+
+    def cancel_group(self, stimulus: s.CancelGroup) -> None:
+        """End what is unfinished of a group, or of everything."""
+        if not stimulus.group:
+            members = list(self._run.entries.values())
+        else:
+            group = self._run.groups.get(stimulus.group)
+            members = list(group.members.values()) if group is not None else []
+        for entry in members:
+            self._run.stop(entry, State.CANCELLED, stimulus.reason)
+
+    def set_capacity(self, stimulus: s.SetCapacity) -> None:
+        """Change how much there is of a counted resource."""
+        meter = self._run.table.meters.get(stimulus.resource)
+        if meter is None or meter.window is not None:
+            counted = [name for name, each in self._run.table.meters.items() if not each.window]
+            raise UnknownResource(
+                f"{stimulus.resource!r} has no capacity to change; these have: {', '.join(counted)}"
+            )
+        meter.capacity = check_capacity(stimulus.resource, stimulus.capacity, 0)
+        self._run.admission.reopen(meter)
+
+    def hold_rate(self, stimulus: s.HoldRate) -> None:
+        """Close a rate until a time."""
+        meter = self._run.table.meters.get(stimulus.resource)
+        if meter is None or meter.window is None:
+            raise UnknownResource(f"{stimulus.resource!r} is not a rate of this run")
+        if stimulus.until > max(self._run.now, meter.closed_until):
+            if not meter.closed_until:
+                meter.closed_since = self._run.now
+            meter.closed_until = stimulus.until
+            self._rate_over(meter, self._run.now)
+
+    def watch_rates(self) -> None:
+        """Wake up when what rates gave out comes back."""
+        for meter in self._rates:
+            if meter.spent and meter not in self._rate_timers:
+                self._rate_over(meter, self._run.now)
+
+    def _rate_over(self, meter: Meter, now: float) -> None:
+        """Take back what the window has passed for, and look again when more is to come."""
+        self._run.timers.drop(self._rate_timers.pop(meter, None))
+        again = meter.give_back(now)
+        if again is not None:
+            self._rate_timers[meter] = self._run.timers.set(again, partial(self._rate_over, meter))
+        self._run.admission.reopen(meter)
+
+    def pause(self, stimulus: s.Pause) -> None:
+        """Hold back one task, or everything."""
+        if stimulus.task_id is None:
+            if self._run.paused_since is None:
+                self._run.paused_since = self._run.now
+            self._run.admission.halted = True
+            return
+        entry = self._run.unfinished(stimulus.task_id)
+        if entry.paused_since is None:
+            entry.paused_since = self._run.now
+        if entry.waiter is not None:
+            self._run.admission.withdraw(entry.waiter)
+            entry.waiter = None
+
+    def unpause(self, stimulus: s.Unpause) -> None:
+        """Let it go on."""
+        if stimulus.task_id is None:
+            self._run.paused_since = None
+            self._run.admission.halted = self._run.draining_since is not None
+            return
+        entry = self._run.unfinished(stimulus.task_id)
+        entry.paused_since = None
+        if entry.state is State.WAITING and entry.waiter is None:
+            self._run.enqueue(entry)
+
+    def prioritize(self, stimulus: s.Prioritize) -> None:
+        """Give a task another priority."""
+        if isinstance(stimulus.priority, bool) or not isinstance(stimulus.priority, int):
+            raise InvalidOption(f"a priority is a whole number, not {stimulus.priority!r}")
+        entry = self._run.unfinished(stimulus.task_id)
+        entry.priority = stimulus.priority
+        if entry.waiter is not None:
+            self._run.admission.prioritize(entry.waiter, entry.priority)
+
+    def drain(self, stimulus: s.Drain) -> None:
+        """Start nothing any more."""
+        if self._run.draining_since is None:
+            self._run.draining_since = self._run.now
+        self._run.admission.halted = True
+
+    def shutdown(self, stimulus: s.Shutdown) -> None:
+        """End everything."""
+        self.drain(s.Drain())
+        for entry in list(self._run.entries.values()):
+            self._run.stop(entry, State.CANCELLED, "the run was shut down")
