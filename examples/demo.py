@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from interlock import Retry, State, Task
+from interlock import Claim, Retry, State, Task
 from interlock.kernel.instructions import Change, Instruction, SetTimer, Settle, Start, Stop
 from interlock.kernel.kernel import Kernel
 from interlock.kernel.stimuli import Ended, Gone, Stimulus, Submit, Tick
@@ -152,7 +152,7 @@ def _say(reason: why.Reason) -> str:
         case why.Backoff(until=until):
             return f"next attempt at {until:g} s"
         case _:
-            return type(reason).__name__
+            return str(reason)
 
 
 # -- the picture ------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ class Picture:
         axis = "".join(f"{second:<10}" for second in range(0, 25, 5)).rstrip()
         lines = [self.paint(f"{'task':<{NAMES}}{title:<{CLAIMS}}{axis}", "dim")]
         for task, _ in PLAN:
-            beside = ", ".join(claim.resource for claim in task.claims)
+            beside = ", ".join(map(_short, task.claims))
             colour = "dim"
             if ended:
                 outcome = self._world.outcomes[task.id]
@@ -254,6 +254,11 @@ class Picture:
     def _cell(self, kind: str) -> str:
         fancy, plain, colour, _ = CELLS[kind]
         return self.paint(fancy if self._unicode else plain, colour)
+
+
+def _short(claim: Claim) -> str:
+    """A claim as the lanes show it: r for reading, w for writing."""
+    return f"{claim.mode[0]} {claim.resource}" if claim.is_path else str(claim)
 
 
 def _mark(end: State) -> str:
@@ -298,7 +303,7 @@ def tell_end(world: World, picture: Picture) -> None:
     print(
         f"{took:g} s side by side; {world.worked:g} s one after another, "
         f"{world.worked / took:.1f} times as long.\n"
-        "No two tasks that conflict ran at once: `seed` waited for what the zombie held.\n"
+        "`seed` waited until nothing was left of the zombie that held its database.\n"
         "Time and agents are simulated; the kernel that decided is the real one."
     )
 

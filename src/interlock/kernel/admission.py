@@ -16,7 +16,7 @@ Bounded overtaking: whoever has been overtaken 2 x slots times closes its lines 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 
 from interlock.kernel.lending import give_back_amounts, take_amount
@@ -31,6 +31,9 @@ FIRST: float = float("-inf")
 URGENT: float = -1e300
 """Stands before every priority but `FIRST`: overtaken too often."""
 
+_LOOKS = 3
+"""At how many waiters a start looks to find one that lacks only capacity."""
+
 _Opened = list[tuple[Key, int, Profile]]
 
 
@@ -41,8 +44,10 @@ class Admission:
         self.table = table
         self.slots = table.slots
         self.turn = 0
-        self.halted = False
-        """Nothing new starts; waits in mid-flight are still served."""
+        self.paused = False
+        """Nothing starts; waits in mid-flight are still served."""
+        self.draining = False
+        """Nothing new starts, but for the children of what runs, which it may be waiting for."""
         self.profiles: dict[object, Profile] = {}
         self.grants = table.grants
         self.zombies: dict[Grant, None] = {}
@@ -55,6 +60,19 @@ class Admission:
         self._seated: _Opened = []
         """The same for those who need no slot."""
         self._serial = 0
+        self._waiting_to_resume: dict[Profile, None] = {}
+        """Profiles that a pause or a drain keeps from starting."""
+
+    def resume(self) -> None:
+        """A pause is over: look again at those it held back. `admit` follows."""
+        self.paused = False
+        profiles, self._waiting_to_resume = self._waiting_to_resume, {}
+        self._relist(profiles)
+
+    def _held_back(self, waiter: Waiter) -> bool:
+        if waiter.midflight:
+            return False
+        return self.paused or (self.draining and not waiter.profile.kin)
 
     def profile(
         self, amounts: Amounts, kin: tuple[Grant, ...], *, midflight: bool, seated: bool
@@ -70,6 +88,9 @@ class Admission:
         """Drop a profile with which nobody waits any more."""
         if not profile.count:
             self.profiles.pop(profile.key, None)
+            self._waiting_to_resume.pop(profile, None)
+            if profile.lacks is not None:
+                profile.lacks.watchers.pop(profile, None)
 
     # -- waiting ------------------------------------------------------------------------
 
@@ -225,13 +246,17 @@ class Admission:
                 heappop(opened)
                 self._list_profile(profile, waiter.key)
                 continue
-            if self.halted and not waiter.midflight:
-                break
+            if self._held_back(waiter):
+                heappop(opened)
+                profile.listed = None
+                self._waiting_to_resume[profile] = None
+                continue
             meter = profile.short(waiter)
             if meter is not None:
                 heappop(opened)
                 profile.listed = None
-                meter.watchers.append(profile)
+                meter.watchers[profile] = None
+                profile.lacks = meter
                 continue
             shelf = waiter.shelf
             assert shelf is not None
@@ -301,11 +326,15 @@ class Admission:
     def reopen(self, meter: Meter) -> None:
         """There is more of a meter: look again at those who lacked it."""
         if meter.watchers:
-            watchers, meter.watchers = meter.watchers, []
-            for profile in watchers:
-                best = self._best(profile)
-                if best is not None and profile.listed is None:
-                    self._list_profile(profile, best[0].key)
+            watchers, meter.watchers = meter.watchers, {}
+            self._relist(watchers)
+
+    def _relist(self, profiles: Iterable[Profile]) -> None:
+        for profile in profiles:
+            profile.lacks = None
+            best = self._best(profile)
+            if best is not None and profile.listed is None:
+                self._list_profile(profile, best[0].key)
 
     def make_zombie(self, grant: Grant) -> None:
         """The holder was told to stop. Whoever it blocks holds nobody back meanwhile."""
@@ -335,12 +364,14 @@ class Admission:
         passer = waiter.key[-1]
         for line in passed:
             for older in line.older(waiter):
-                if older.last_passer == passer or (self.zombies and self._zombie_blocks(older)):
+                if older.last_passer == passer:
+                    continue
+                older.last_passer = passer
+                if self.zombies and self._zombie_blocks(older):
                     continue
                 # Patterns stand in the line of their prefix folder without meeting all of it.
                 if (waiter.patterned or older.patterned) and not waiters_conflict(waiter, older):
                     continue
-                older.last_passer = passer
                 older.overtaken += 1
                 if older.overtaken >= limit and older not in self.closers:
                     self.closers[older] = None
@@ -379,33 +410,50 @@ class Admission:
         return any(grant_blocks(grant, waiter) for grant in self.zombies)
 
     def _pass_meter(self, meter: Meter, waiter: Waiter) -> None:
-        """Capacity counts as overtaken only where it is all that the oldest waiter lacks."""
-        head = meter.line.items[0]
-        if head.turn >= waiter.turn or meter.zombies or self._lacks_more(head, meter):
-            return
-        head.overtaken_for_slot += 1
-        if head.overtaken_for_slot >= 2 * self.slots.capacity:
-            if meter is not self.slots and meter.reserved is None:
-                meter.reserved = head
-                self.reserved[head] = None
-            self._urge(head)
+        """Count a start against one who waits for capacity only, one such waiter at a time.
 
-    def _lacks_more(self, waiter: Waiter, meter: Meter) -> bool:
-        """Whether a waiter lacks something else than some of a meter, and a slot."""
-        profile = waiter.profile
-        return self.table.blocker(waiter) is not None or any(
-            other is not meter
-            and (not other.fits(amount, profile.lenders) or other.is_kept_from(waiter))
-            for other, amount in profile.amounts
-        )
+        Counting it for all who lack only capacity would mean to look at all. They take turns, so
+        that each is reached, and each stays until it has been overtaken often enough to go first.
+        """
+        if meter.zombies:
+            return
+        for _ in range(_LOOKS):
+            passed = meter.counted
+            if passed is None or not passed.alive or self.table.blocker(passed) is not None:
+                meter.counted = self._next_in_turn(meter)
+                continue
+            if passed.turn < waiter.turn and (
+                meter is not self.slots or passed.profile.short(passed) is None
+            ):
+                if passed.last_taker != waiter.key[-1]:  # it may pass for several amounts at once
+                    passed.last_taker = waiter.key[-1]
+                    passed.overtaken_for_capacity += 1
+                if passed.overtaken_for_capacity >= 2 * self.slots.capacity:
+                    self._reserve(passed)
+            return
+
+    def _next_in_turn(self, meter: Meter) -> Waiter | None:
+        """The next of those who wait for a meter, oldest first, and round again."""
+        for waiter in meter.turns:
+            if waiter.alive:
+                return waiter
+        meter.turns = iter(tuple(meter.line.items))
+        return next((waiter for waiter in meter.turns if waiter.alive), None)
+
+    def _reserve(self, waiter: Waiter) -> None:
+        """Go first; and let nobody else take what it lacks, unless that is kept for another."""
+        amounts = waiter.profile.amounts
+        if amounts and all(meter.reserved is None for meter, _ in amounts):
+            self.reserved[waiter] = None
+            for meter, _ in amounts:
+                meter.reserved = waiter
+        self._urge(waiter)
 
     def _review_reserved(self) -> None:
-        """Who has come to lack something else as well holds nobody back."""
+        """Who has come to lack more than capacity holds nobody back."""
         for waiter in list(self.reserved):
-            for meter, _ in waiter.profile.amounts:
-                if meter.reserved is waiter and self._lacks_more(waiter, meter):
-                    self._unreserve(waiter)
-                    break
+            if self.table.blocker(waiter) is not None:
+                self._unreserve(waiter)
 
     def _urge(self, waiter: Waiter) -> None:
         """Whoever nobody may pass goes first itself."""

@@ -62,7 +62,7 @@ def _own(run: Run, entry: Entry) -> Iterator[Reason]:
         yield Paused(False, max(entry.since, entry.paused_since))
     if run.paused_since is not None:
         yield Paused(True, run.paused_since)
-    if run.draining_since is not None:
+    if run.draining_since is not None and entry.parent is None:
         yield Draining(run.draining_since)
     if entry.retry_timer is not None:
         yield Backoff(entry.attempts, entry.since, entry.retry_at)
@@ -96,7 +96,8 @@ def _held(run: Run, claims: tuple[Claim, ...], kin: tuple[Grant, ...]) -> Iterat
             for theirs, since in (*first, *attempt.extra):
                 witness = _meet(run, mine, theirs)
                 # A name with a capacity is counted, not held; it is explained as capacity.
-                if witness is not None and mine.resource not in run.table.meters:
+                counted = not mine.is_path and mine.resource in run.table.meters
+                if witness is not None and not counted:
                     yield HeldClaim(
                         mine,
                         attempt.entry.task.id,

@@ -93,6 +93,8 @@ class _Hope:
         self, needs: Needs, amounts: Amounts, kin: tuple[Grant, ...], lenders: tuple[Grant, ...]
     ) -> bool:
         """Whether claims could be granted if only the stuck attempts held something."""
+        if not needs and not amounts:
+            return True
         for grant in self.stuck:
             if grant not in kin and _clash(grant.places, needs):
                 return False

@@ -6,6 +6,7 @@ instructions, so one kernel serves production, simulation and replay.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -87,8 +88,8 @@ class Kernel:
         A UsageError means that the stimulus asked for something impossible and changed nothing.
         """
         run = self._run
-        if not now >= run.now:
-            raise ClockWentBack(f"time {now} was given after {run.now}; time never goes back")
+        if not run.now <= now < math.inf:
+            raise ClockWentBack(f"time {now} came after {run.now}; it must go on, and be finite")
         handler = self._handlers.get(type(stimulus))
         if handler is None:
             raise InvalidOption(f"{stimulus!r} is no stimulus; see interlock.kernel.stimuli")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from interlock.kernel.lines import Lines
@@ -34,10 +35,12 @@ class Meter:
         "capacity",
         "closed_since",
         "closed_until",
+        "counted",
         "line",
         "name",
         "reserved",
         "spent",
+        "turns",
         "used",
         "watchers",
         "window",
@@ -55,9 +58,12 @@ class Meter:
         """How many zombies hold some of it."""
         self.line = Lines(Point()).of(True)
         """Those who wait for some of it, oldest first."""
+        self.counted: Waiter | None = None
+        """The one of them whose overtaking is counted now, and `turns` those who come after it."""
+        self.turns: Iterator[Waiter] = iter(())
         self.reserved: Waiter | None = None
-        """The oldest waiter, after too many went past it: nobody else takes before it does."""
-        self.watchers: list[Profile] = []
+        """A waiter after too many went past it: nobody else takes before it does."""
+        self.watchers: dict[Profile, None] = {}
         """Profiles whose waiters lack this."""
         self.spent: deque[Spent] = deque()
         """For a rate: what was given out within the window, oldest first."""

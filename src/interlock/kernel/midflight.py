@@ -42,6 +42,7 @@ class Midflight:
         if attempt is None:
             return
         run = self._run
+        _check_claims(stimulus)
         run.table.check(stimulus.task_id, stimulus.claims)
         self._refuse_impossible(attempt, stimulus.claims)
         needs, amounts = run.table.resolve(stimulus.claims)
@@ -66,6 +67,7 @@ class Midflight:
         if attempt is None:
             return
         run = self._run
+        _check_claims(stimulus)
         for claim in stimulus.claims:
             meter = run.table.meters.get(claim.resource)
             if claim.mode is not Mode.USE or meter is None or meter.window is None:
@@ -85,7 +87,7 @@ class Midflight:
         meter = run.table.meters.get(stimulus.resource)
         if meter is None or meter.window is None:
             raise UnknownResource(f"{stimulus.resource!r} is not a rate of this run")
-        if stimulus.amount < 0:
+        if not isinstance(stimulus.amount, int) or stimulus.amount < 0:
             raise InvalidOption(f"{stimulus.amount} of {stimulus.resource!r} cannot have been used")
         for spent in meter.spent:
             taker = spent.taker
@@ -285,3 +287,10 @@ class Midflight:
                     f"task {attempt.entry.task.id!r} has or waits for {held} of {meter.name!r} "
                     f"and asks for {claim}; there are only {meter.capacity}"
                 )
+
+
+def _check_claims(stimulus: s.Extend | s.Take) -> None:
+    if not isinstance(stimulus.claims, tuple) or not all(
+        isinstance(claim, Claim) for claim in stimulus.claims
+    ):
+        raise InvalidOption(f"claims come as a tuple of claims, not as {stimulus.claims!r}")

@@ -40,6 +40,7 @@ class Place:
 
     __slots__ = (
         "as_needed",
+        "exact",
         "looks",
         "marks",
         "name",
@@ -55,7 +56,8 @@ class Place:
         self.name = name
         self.as_needed = ((self, False), (self, True))
         """This place as something to read, and to write: made once for all that need it."""
-        self.own = Point()
+        self.own = self.exact = Point()
+        """`exact` counts only holds of just this spelling: what patterns are tested against."""
         here = Lines(self.own)
         self.marks: tuple[Point, ...] = (self.own,)
         self.looks: tuple[Point, ...] = (self.own,)
@@ -89,7 +91,6 @@ class Folder(Place):
         "children",
         "file",
         "held",
-        "held_as_folder",
         "patterns",
         "under",
         "writers_under",
@@ -102,18 +103,19 @@ class Folder(Place):
         self.file: File | None = None
         self.held: dict[Path, int] = {}
         """Paths and patterns at or below this folder that are held; kept only for patterns."""
-        self.held_as_folder = 0
         self.children: dict[str, Folder] = {}
         self.patterns: dict[Glob, int] | None = None
         """Patterns with this prefix that are held now, and how often."""
         own, here = self.own, self.queues[0]
+        self.exact = Point()
         self.below = below = Point()
         self.beneath = beneath = Lines(own)
         if parent is None:
+            self.marks = (own, self.exact)
             self.looks, self.passes = (own, below), (here, beneath)
         else:
             # What the parent has, but for the parts that are about itself only.
-            self.marks = (own, *parent.marks[1:], parent.below)
+            self.marks = (own, self.exact, *parent.marks[2:], parent.below)
             self.looks = (own, *parent.looks[:-1], below)
             self.queues = (here, *parent.queues[1:], parent.beneath)
             self.passes = (here, *parent.passes[:-1], beneath)
@@ -161,7 +163,8 @@ class File(Place):
         self.folder = folder
         self.alternative = alternative
         self.own = folder.own
-        self.marks = folder.marks
+        self.exact = Point()
+        self.marks = (self.own, self.exact, *folder.marks[2:])
         self.looks = folder.looks
         self.queues = folder.queues
         self.passes = folder.passes

@@ -74,7 +74,7 @@ class Run:
             parent = self.current(stimulus.parent, stimulus.token, stimulus)
             if parent is None:
                 return
-        if self.draining_since is not None:
+        if self.draining_since is not None and parent is None:
             raise ShuttingDown("this run takes no new tasks: it was asked to drain or shut down")
         if stimulus.group and not stimulus.group.strip():
             raise BlankId(f"a group needs a name that is not blank, not {stimulus.group!r}")
@@ -421,8 +421,10 @@ def _check_report(report: s.Ended | s.Gone) -> None:
     if report.status not in _ATTEMPT_ENDS:
         ends = " or ".join(sorted(_ATTEMPT_ENDS))
         raise InvalidOption(f"an attempt ends as {ends}, not as {report.status!r}")
-    if not 0 <= report.chance < 1:
+    if not isinstance(report.chance, (int, float)) or not 0 <= report.chance < 1:
         raise InvalidOption(f"the chance of a backoff lies in [0, 1), not at {report.chance!r}")
+    if not isinstance(report.error, ErrorRecord | None):
+        raise InvalidOption(f"the error of an attempt is an ErrorRecord, not {report.error!r}")
     seconds(report.retry_after, "retry_after")
 
 

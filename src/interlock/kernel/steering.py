@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 from interlock.errors import InvalidOption, UnknownResource
@@ -28,6 +29,8 @@ class Steering:
 
     def cancel_group(self, stimulus: s.CancelGroup) -> None:
         """End what is unfinished of a group, or of everything."""
+        if not isinstance(stimulus.group, str):
+            raise InvalidOption(f"a group is named by text, not by {stimulus.group!r}")
         if not stimulus.group:
             members = list(self._run.entries.values())
         else:
@@ -52,6 +55,8 @@ class Steering:
         meter = self._run.table.meters.get(stimulus.resource)
         if meter is None or meter.window is None:
             raise UnknownResource(f"{stimulus.resource!r} is not a rate of this run")
+        if not math.isfinite(stimulus.until):
+            raise InvalidOption(f"a rate cannot be held until {stimulus.until!r}")
         if stimulus.until > max(self._run.now, meter.closed_until):
             if not meter.closed_until:
                 meter.closed_since = self._run.now
@@ -77,7 +82,7 @@ class Steering:
         if stimulus.task_id is None:
             if self._run.paused_since is None:
                 self._run.paused_since = self._run.now
-            self._run.admission.halted = True
+            self._run.admission.paused = True
             return
         entry = self._run.unfinished(stimulus.task_id)
         if entry.paused_since is None:
@@ -90,7 +95,7 @@ class Steering:
         """Let it go on."""
         if stimulus.task_id is None:
             self._run.paused_since = None
-            self._run.admission.halted = self._run.draining_since is not None
+            self._run.admission.resume()
             return
         entry = self._run.unfinished(stimulus.task_id)
         entry.paused_since = None
@@ -110,7 +115,7 @@ class Steering:
         """Start nothing any more."""
         if self._run.draining_since is None:
             self._run.draining_since = self._run.now
-        self._run.admission.halted = True
+        self._run.admission.draining = True
 
     def shutdown(self, stimulus: s.Shutdown) -> None:
         """End everything."""

@@ -162,7 +162,7 @@ class Tick(NamedTuple):
 
 
 class Drain(NamedTuple):
-    """Take no new tasks and start no further attempts; what runs may finish."""
+    """Take no new tasks and start no further attempts; what runs may finish, with its children."""
 
 
 class Shutdown(NamedTuple):

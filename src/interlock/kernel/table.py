@@ -19,7 +19,7 @@ from interlock.kernel.shelves import Point
 from interlock.kernel.waiters import Amounts, Grant, Needs, Waiter
 from interlock.model.claim import Claim, Mode
 from interlock.model.limits import Rate
-from interlock.model.overlap import overlap
+from interlock.model.overlap import any_path, overlap
 from interlock.model.pattern import Alternative, Pattern, parse
 
 SLOTS = "slots"
@@ -101,7 +101,11 @@ class Table:
 
     def _parse(self, task_id: str, claim: Claim) -> Pattern:
         try:
-            return parse(claim.resource, fold_case=self.fold_case)
+            pattern = parse(claim.resource, fold_case=self.fold_case)
+            for each in pattern.alternatives:
+                if not (each.is_plain or each.is_subtree) and any_path(each.rest) is None:
+                    raise InvalidPattern(claim.resource, 0, "no path can match it")
+            return pattern
         except InvalidPattern as error:
             raise error.in_task(task_id) from None
         except ClaimOutsideWorkspace as error:
@@ -203,8 +207,6 @@ class Table:
                     point.readers += by
             if isinstance(place, Glob):
                 self._use_pattern(place, by)
-            elif isinstance(place, Folder):
-                place.held_as_folder += by
             if self.globs and isinstance(place, (Folder, File, Glob)):
                 _track(place, by)
 
@@ -255,8 +257,8 @@ class Table:
                         return glob.own
         else:
             for other in place.held_nearby():
-                if place.meets(other) and _held_by_others(other.own, writes, kin):
-                    return other.own
+                if place.meets(other) and _held_by_others(other.exact, writes, kin):
+                    return other.exact
         return None
 
     def _closed(self, lines: Lines, place: Place, writes: bool, waiter: Waiter) -> bool:

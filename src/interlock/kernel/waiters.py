@@ -71,6 +71,7 @@ class Profile:
         "free",
         "key",
         "kin",
+        "lacks",
         "lenders",
         "listed",
         "midflight",
@@ -85,6 +86,8 @@ class Profile:
         # Amounts are shared only with ancestors: who asks for more in mid-flight wants more.
         self.lenders = self.kin[1:] if self.midflight else self.kin
         self.count = 0
+        self.lacks: Meter | None = None
+        """The meter that was found to be short."""
         self.free = Shelf(self, None)
         self.shelves: list[tuple[Key, int, Shelf]] = []
         """A heap of shelves with somebody on them who might be able to start."""
@@ -106,11 +109,12 @@ class Waiter:
         "closes",
         "key",
         "last_passer",
+        "last_taker",
         "lines",
         "midflight",
         "needs",
         "overtaken",
-        "overtaken_for_slot",
+        "overtaken_for_capacity",
         "owner",
         "patterned",
         "profile",
@@ -136,8 +140,9 @@ class Waiter:
         self.writes_there = True
         self.overtaken = 0
         """How many younger ones started past it."""
-        self.overtaken_for_slot = 0
+        self.overtaken_for_capacity = 0
         self.last_passer = 0
+        self.last_taker = 0
         self.closes = False
         """Nobody younger may pass it any more, but for those who are out of its way in time."""
 

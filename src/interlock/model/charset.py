@@ -99,8 +99,14 @@ def all_spellings(chars: CharSet) -> CharSet:
     return of([*chars, *also])
 
 
+def fold_character(char: str) -> str:
+    """A character without its case; as it is where that would take several."""
+    folded = char.casefold()
+    return folded if len(folded) == 1 else char
+
+
 @cache
 def _folds() -> dict[int, int]:
     """Each code point that has another case-folded spelling of one character, and that one."""
-    pairs = ((code, chr(code).casefold()) for code in range(_LAST_CASED + 1))
-    return {code: ord(fold) for code, fold in pairs if len(fold) == 1 and ord(fold) != code}
+    pairs = ((code, ord(fold_character(chr(code)))) for code in range(_LAST_CASED + 1))
+    return {code: fold for code, fold in pairs if fold != code}

@@ -36,6 +36,12 @@ class Claim:
     """Whether the resource is a path pattern (otherwise it is a name)."""
 
     def __post_init__(self) -> None:
+        if self.mode.__class__ is not Mode:
+            object.__setattr__(self, "mode", _mode(self.mode))
+        if self.amount.__class__ is not int or self.amount < 1:
+            raise InvalidOption(
+                f"{self.resource!r}: the amount must be a whole number above 0, not {self.amount!r}"
+            )
         object.__setattr__(self, "is_path", self.mode in (Mode.READ, Mode.WRITE))
 
     def __str__(self) -> str:
@@ -44,6 +50,13 @@ class Claim:
         if self.mode is Mode.ALONE:
             return f"{self.resource}!"
         return self.resource if self.amount == 1 else f"{self.resource}={self.amount}"
+
+
+def _mode(text: str) -> Mode:
+    try:
+        return Mode(text)
+    except ValueError:
+        raise InvalidOption(f"{text!r} is no mode; write one of {', '.join(Mode)}") from None
 
 
 def read(pattern: str | PurePath) -> Claim:
@@ -71,10 +84,6 @@ def uses(name: str, amount: int = 1, *, exclusive: bool = False) -> Claim:
     """
     if not isinstance(name, str) or not name.strip():
         raise InvalidOption(f"a resource needs a name, not {name!r}")
-    if isinstance(amount, bool) or not isinstance(amount, int) or amount < 1:
-        raise InvalidOption(
-            f"uses({name!r}): the amount must be a whole number above 0, not {amount!r}"
-        )
     if exclusive and amount != 1:
         raise InvalidOption(f"uses({name!r}): give an amount or exclusive=True, not both")
     return Claim(name.strip(), Mode.ALONE if exclusive else Mode.USE, amount)

@@ -21,7 +21,7 @@ def seconds(value: Duration, what: str = "duration") -> float:
     elif isinstance(value, str):
         number = _parse(value, what)
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        number = float(value)
+        number = _number(value)
     else:
         raise InvalidOption(
             f"{what} is {value!r}; write seconds, a timedelta or text such as '90s' or '1h30m'"
@@ -29,6 +29,13 @@ def seconds(value: Duration, what: str = "duration") -> float:
     if not math.isfinite(number) or number < 0:
         raise InvalidOption(f"{what} is {value!r}; it must be zero or more, and finite")
     return number
+
+
+def _number(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def _parse(text: str, what: str) -> float:

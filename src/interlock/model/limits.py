@@ -80,7 +80,10 @@ class Quota:
         if not found:
             raise InvalidOption(f"{text!r} is not a quota; write '60/min', '100k/min' or '10/5s'")
         number, scale, count, unit = found.groups()
-        return cls(round(float(number) * _SCALE[scale]), float(count or 1) * _WINDOW[unit])
+        amount = float(number) * _SCALE[scale]
+        if amount > 1e15:
+            raise InvalidOption(f"{text!r}: a quota of that size limits nothing")
+        return cls(round(amount), float(count or 1) * _WINDOW[unit])
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -32,11 +32,15 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from interlock.errors import InvalidPattern
 from interlock.model.pattern_form import normal_segments, normal_text
 from interlock.model.segment import DEPTH, Glob, Segment, names_match
+
+_LONGEST: Final = 4096
+_DEEPEST: Final = 128
+"""As long and as deep as paths get; more is a mistake, or an attempt to wear us out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,16 +137,22 @@ def parse(text: str, *, fold_case: bool = False) -> Pattern:
     """
     if not isinstance(text, str):
         raise InvalidPattern(repr(text), 0, f"a pattern is text, not {type(text).__name__}")
+    if len(text) > _LONGEST:
+        raise InvalidPattern(text[:80] + "...", _LONGEST, "it is longer than any path")
     return _parse(text, fold_case)
 
 
 @lru_cache(maxsize=1 << 16)
 def _parse(text: str, fold_case: bool) -> Pattern:
-    found = dict.fromkeys(_alternative(each) for each in normal_segments(text, fold_case=fold_case))
+    found = dict.fromkeys(
+        _alternative(text, each) for each in normal_segments(text, fold_case=fold_case)
+    )
     return Pattern(text, tuple(found), fold_case)
 
 
-def _alternative(segments: list[Segment]) -> Alternative:
+def _alternative(text: str, segments: list[Segment]) -> Alternative:
+    if len(segments) > _DEEPEST:
+        raise InvalidPattern(text, 0, f"it is more than {_DEEPEST} folders deep")
     prefix = tuple(itertools.takewhile(lambda each: isinstance(each, str), segments))
     return Alternative(cast("tuple[str, ...]", prefix), tuple(segments[len(prefix) :]))
 

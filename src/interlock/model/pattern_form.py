@@ -20,8 +20,11 @@ _SPECIAL = re.compile(r"[*?\[\]{}\\\0]")
 def normal_text(text: str, *, fold_case: bool) -> str:
     """Text in the spelling in which names are compared."""
     normal = unicodedata.normalize("NFC", text)
-    # Folding can take a composed character apart, so the form is restored after it.
-    return unicodedata.normalize("NFC", normal.casefold()) if fold_case else normal
+    if not fold_case:
+        return normal
+    # One character for one, as file systems fold: otherwise `?` would not match a `ß` that became
+    # `ss`. Folding can take a composed character apart, so the form is restored after it.
+    return unicodedata.normalize("NFC", "".join(map(charset.fold_character, normal)))
 
 
 def normal_segments(text: str, *, fold_case: bool) -> Iterator[list[Segment]]:

@@ -9,7 +9,6 @@ from interlock.model import why
 from interlock.model.claim import Claim
 from interlock.model.outcome import State
 from interlock.testing.amounts import exceeding, lacking
-from interlock.testing.deadlock import grant_would_hang
 from interlock.testing.shadow import Item, Request, Shadow, Violation, clash
 
 if TYPE_CHECKING:
@@ -94,9 +93,8 @@ def _is_true(shadow: Shadow, item: Item, reason: why.Reason) -> bool:
                 and clash(reason.claim, reason.holder_claim, shadow.fold_case)
             )
         case why.ReservedClaim(older=older):
-            if item.running:
-                return _would_hang(shadow, item, reason)
-            return shadow.items[older].ready is not None and shadow.items[older].may_close
+            held_back = not item.running and item.parent is None
+            return held_back and shadow.items[older].may_close and older in shadow.open
         case why.LackingCapacity(resource="slots"):
             return _lacks_slot(shadow, item)
         case why.LackingCapacity():
@@ -108,7 +106,7 @@ def _is_true(shadow: Shadow, item: Item, reason: why.Reason) -> bool:
         case why.Paused():
             return shadow.paused if reason.everything else item.paused
         case why.Draining():
-            return shadow.draining
+            return shadow.draining and item.parent is None
         case why.Backoff():
             return item.due == reason.until
         case why.StillAlive():
@@ -118,21 +116,6 @@ def _is_true(shadow: Shadow, item: Item, reason: why.Reason) -> bool:
         case why.UnfinishedChild(task_id=name):
             awaited = any(name in request.children for request in _requests(item))
             return awaited and shadow.items[name].status is None
-
-
-def _would_hang(shadow: Shadow, item: Item, reason: why.ReservedClaim) -> bool:
-    """Whether one who waits for more in mid-flight is held back so that another need not hang."""
-    other = shadow.items[reason.older]
-    requests = _requests(item)
-    return (
-        reason.older_claim in _wanted(other)
-        and clash(reason.claim, reason.older_claim, shadow.fold_case)
-        and any(
-            grant_would_hang(shadow, item.attempt, request)
-            for request in requests
-            if item.attempt is not None and reason.claim in request.claims
-        )
-    )
 
 
 def _missing(shadow: Shadow, item: Item, reasons: tuple[why.Reason, ...]) -> str:

@@ -12,6 +12,8 @@ from interlock.testing.shadow import Attempt, Item, Request, Shadow
 
 _NOT_ASKED = -1
 """The number of a request that is only imagined."""
+_CIRCULAR = ("extend", "children")
+"""The waits that can be part of a circle: a rate comes back by itself, a person answers."""
 
 
 def stuck(shadow: Shadow) -> list[Attempt]:
@@ -36,23 +38,20 @@ def would_hang(shadow: Shadow, parent: Attempt, tasks: tuple[Task, ...]) -> bool
     parent.requests[_NOT_ASKED] = Request("children", _NOT_ASKED, children=tuple(children))
     shadow.items.update(children)
     shadow.open.update(children)
-    hangs = parent in may_be_stuck(shadow)
+    hangs = depends_on_order(shadow) or parent in may_be_stuck(shadow)
     del parent.requests[_NOT_ASKED]
     for name in children:
         del shadow.items[name], shadow.open[name]
     return hangs
 
 
-def grant_would_hang(shadow: Shadow, attempt: Attempt, request: Request) -> bool:
-    """Whether somebody could wait for ever if this were granted to one who waits for more."""
-    if len(attempt.requests) < 2 or not request.claims:
-        return False
-    claims, requests = attempt.claims, attempt.requests
-    attempt.claims += request.claims
-    attempt.requests = {n: r for n, r in requests.items() if r is not request}
-    hangs = bool(may_be_stuck(shadow))
-    attempt.claims, attempt.requests = claims, requests
-    return hangs
+def depends_on_order(shadow: Shadow) -> bool:
+    """Whether somebody has several waits open, so that what is granted first may decide.
+
+    The kernel then denies what could end in a circle, without knowing that it would.
+    """
+    waits = Counter(a for a, request in shadow.waits() if request.kind in _CIRCULAR)
+    return any(many > 1 for many in waits.values())
 
 
 class _Hope:
@@ -65,7 +64,7 @@ class _Hope:
         self.shadow = shadow
         self.most = most
         self.cautious = cautious
-        waits = (a for a, r in shadow.waits() if r.kind in ("extend", "children"))
+        waits = (a for a, r in shadow.waits() if r.kind in _CIRCULAR)
         self.held = dict.fromkeys(waits)
         self.queued: dict[Item, None] = {}
 

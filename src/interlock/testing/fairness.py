@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from interlock.model.claim import Claim
 from interlock.testing.amounts import lacking, users
-from interlock.testing.deadlock import grant_would_hang
 from interlock.testing.shadow import Attempt, Item, Request, Shadow, Violation
 
 if TYPE_CHECKING:
@@ -37,11 +36,11 @@ def started(shadow: Shadow, item: Item, seen: Counter[str]) -> None:
 def _pass(shadow: Shadow, item: Item, other: Item) -> None:
     """Count in favour of an older task what gives it the right to hold others back."""
     limit = overtaking_limit(shadow.slots)
-    names = {c.resource for c in item.task.claims if not c.is_path}
-    both = {c.resource for c in shadow.amounts(other.task.claims) if c.resource in names}
-    other.passed_for_amounts += 1 + len(both)
-    if both and other.passed_for_amounts >= limit:
-        other.may_reserve = True
+    if not shadow.against(other, other.task.claims):
+        # It lacked capacity at most, and every start takes a slot.
+        other.passed_for_capacity += 1
+        if other.passed_for_capacity >= limit:
+            other.may_reserve = True
     conflicts = shadow.clash(item.task.claims, other.task.claims)
     if conflicts and not certain_zombies_against(shadow, other):
         other.passed += 1
@@ -147,10 +146,12 @@ def _stands_against(shadow: Shadow, older: Item, claims: tuple[Claim, ...], item
     """Whether that reservation keeps this task from starting."""
     if older is item or older.ready is None or older.paused or item.parent is not None:
         return False
-    if item.ready is None or older.ready >= item.ready or certain_zombies_against(shadow, older):
+    if item.ready is None or certain_zombies_against(shadow, older):
         return False
     if shadow.exclusive(claims):
-        return shadow.clash(claims, item.task.claims)
+        return older.ready < item.ready and shadow.clash(claims, item.task.claims)
+    if older.ready > item.ready:
+        return False
     names = {c.resource for c in claims}
     return any(c.resource in names for c in shadow.amounts(item.task.claims))
 
@@ -158,8 +159,10 @@ def _stands_against(shadow: Shadow, older: Item, claims: tuple[Claim, ...], item
 def could_start(shadow: Shadow, item: Item) -> bool:
     """Whether nothing but a reservation keeps a waiting task from starting."""
     claims = item.task.claims
-    if shadow.paused or item.paused or shadow.draining or item.attempt is not None:
+    if shadow.paused or item.paused or item.attempt is not None:
         return False
+    if shadow.draining and item.parent is None:
+        return False  # Children may start: whoever runs may need them to come to its end.
     if shadow.unmet(item) or shadow.slots_taken() >= shadow.slots:
         return False
     if shadow.against(item, claims) or lacking(shadow, item, claims):
@@ -188,6 +191,4 @@ def _could_resume(shadow: Shadow, attempt: Attempt, request: Request) -> bool:
         return False
     others = [other for _, other in shadow.waits() if other is not request]
     ahead = [c.resource for other in others for c in other.claims]
-    if any(c.resource in ahead for c in shadow.rated(request.claims)):
-        return False
-    return not grant_would_hang(shadow, attempt, request)
+    return not any(c.resource in ahead for c in shadow.rated(request.claims))

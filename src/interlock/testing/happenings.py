@@ -211,5 +211,5 @@ class Happenings:
         """A task waits from now on: its age begins here."""
         item.ready, item.due = self.shadow.step, None
         item.overtaken, item.slots_seen = 0, self.shadow.slots
-        item.passed = item.passed_for_slot = item.passed_for_amounts = 0
+        item.passed = item.passed_for_slot = item.passed_for_capacity = 0
         item.may_close = item.may_reserve = False

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlock.kernel.admission import Admission
+from interlock.kernel import lending as lending_module
 from interlock.kernel.kernel import Kernel
 from interlock.kernel.meters import Meter
 from interlock.kernel.records import Attempt
+from interlock.kernel.run import Run
+from interlock.kernel.steering import Steering
 from interlock.kernel.table import Table
 from interlock.kernel.waiters import Profile
 from interlock.model.outcome import State
@@ -16,12 +18,12 @@ from interlock.testing.planting import plant
 # Claims and what they exclude
 
 
-@plant("claims are released when an attempt ends and not when it is gone", Kernel, "_ended")
+@plant("claims are released when an attempt ends and not when it is gone", Run, "ended")
 def _(original: Any) -> Any:
     return lambda self, report: original(self, report._replace(gone=True))
 
 
-@plant("a zombie loses its claims as soon as it is told to stop", Kernel, "_stop")
+@plant("a zombie loses its claims as soon as it is told to stop", Run, "stop")
 def _(original: Any) -> Any:
     def stop(self: Any, entry: Any, end: State, cause: str) -> None:
         original(self, entry, end, cause)
@@ -89,19 +91,19 @@ def _(original: Any) -> Any:
     return lambda self, *, slots, **options: original(self, slots=slots + 1, **options)
 
 
-@plant("a capacity can only be raised", Kernel, "_set_capacity")
+@plant("a capacity can only be raised", Steering, "set_capacity")
 def _(original: Any) -> Any:
     def set_capacity(self: Any, stimulus: Any) -> None:
-        if stimulus.capacity > self.table.meters[stimulus.resource].capacity:
+        if stimulus.capacity > self._run.table.meters[stimulus.resource].capacity:
             original(self, stimulus)
 
     return set_capacity
 
 
-@plant("a raised capacity wakes nobody", Kernel, "_set_capacity")
+@plant("a raised capacity wakes nobody", Steering, "set_capacity")
 def _(original: Any) -> Any:
     def set_capacity(self: Any, stimulus: Any) -> None:
-        self.table.meters[stimulus.resource].capacity = stimulus.capacity
+        self._run.table.meters[stimulus.resource].capacity = stimulus.capacity
 
     return set_capacity
 
@@ -111,17 +113,17 @@ def _(original: Any) -> Any:
     return lambda self, now: original(self, now + 0.5 * self.window)
 
 
-@plant("a rate that must be left alone is not", Kernel, "_hold_rate")
+@plant("a rate that must be left alone is not", Steering, "hold_rate")
 def _(original: Any) -> Any:
     return lambda self, stimulus: None
 
 
-@plant("a hold of a rate sets no timer", Kernel, "_hold_rate")
+@plant("a hold of a rate sets no timer", Steering, "hold_rate")
 def _(original: Any) -> Any:
     def hold_rate(self: Any, stimulus: Any) -> None:
         original(self, stimulus)
-        meter = self.table.meters[stimulus.resource]
-        self.timers.drop(self._rate_timers.pop(meter, None))
+        meter = self._run.table.meters[stimulus.resource]
+        self._run.timers.drop(self._rate_timers.pop(meter, None))
 
     return hold_rate
 
@@ -146,6 +148,6 @@ def _(original: Any) -> Any:
     return init
 
 
-@plant("a loan is not handed down", Admission, "_hand_down")
+@plant("a loan is not handed down", lending_module, "_handed_down")
 def _(original: Any) -> Any:
-    return lambda self, grant: None
+    return lambda grant, borrower: borrower.loans

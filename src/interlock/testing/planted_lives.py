@@ -5,9 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from interlock.kernel import kernel as kernel_module
+from interlock.kernel import run as run_module
 from interlock.kernel.instructions import SetTimer, Settle, Stop
 from interlock.kernel.kernel import Kernel
+from interlock.kernel.run import Run
+from interlock.kernel.steering import Steering
 from interlock.model.limits import Retry
 from interlock.model.outcome import State
 from interlock.model.why import UnfinishedDependency
@@ -16,12 +18,12 @@ from interlock.testing.planting import plant
 # Attempts and their time
 
 
-@plant("the backoff is ignored", Kernel, "_failed")
+@plant("the backoff is ignored", Run, "_failed")
 def _(original: Any) -> Any:
     return lambda self, entry, error, end, wait: original(self, entry, error, end, 0.0)
 
 
-@plant("there is one attempt too many", Kernel, "_failed")
+@plant("there is one attempt too many", Run, "_failed")
 def _(original: Any) -> Any:
     def failed(self: Any, entry: Any, error: Any, end: State, wait: float) -> None:
         retry = entry.task.retry
@@ -32,7 +34,7 @@ def _(original: Any) -> Any:
     return failed
 
 
-@plant("the last attempt is never made", Kernel, "_failed")
+@plant("the last attempt is never made", Run, "_failed")
 def _(original: Any) -> Any:
     def failed(self: Any, entry: Any, error: Any, end: State, wait: float) -> None:
         entry.attempts += 1
@@ -42,7 +44,7 @@ def _(original: Any) -> Any:
     return failed
 
 
-@plant("a further attempt does not wait until the last is gone", Kernel, "_backoff_over")
+@plant("a further attempt does not wait until the last is gone", Run, "_backoff_over")
 def _(original: Any) -> Any:
     def backoff_over(self: Any, entry: Any, now: float) -> None:
         entry.retry_timer = None
@@ -51,7 +53,7 @@ def _(original: Any) -> Any:
     return backoff_over
 
 
-@plant("the timeout counts the time spent waiting", Kernel, "_start")
+@plant("the timeout counts the time spent waiting", Run, "start")
 def _(original: Any) -> Any:
     def start(self: Any, entry: Any, grant: Any) -> None:
         waited, now = self.now - entry.since, self.now
@@ -67,7 +69,7 @@ def _(original: Any) -> Any:
     return start
 
 
-@plant("a retry forgets the deadline", Kernel, "_failed")
+@plant("a retry forgets the deadline", Run, "_failed")
 def _(original: Any) -> Any:
     def failed(self: Any, entry: Any, error: Any, end: State, wait: float) -> None:
         self.timers.drop(entry.deadline)
@@ -90,7 +92,7 @@ def _(original: Any) -> Any:
 # Outcomes
 
 
-@plant("a token is used twice", Kernel, "new_token")
+@plant("a token is used twice", Run, "new_token")
 def _(original: Any) -> Any:
     def new_token(self: Any) -> int:
         token = int(original(self))
@@ -100,7 +102,7 @@ def _(original: Any) -> Any:
     return new_token
 
 
-@plant("reports with an old token are taken", Kernel, "_alive")
+@plant("reports with an old token are taken", Run, "_alive")
 def _(original: Any) -> Any:
     def alive(self: Any, task_id: str, token: int, stimulus: Any) -> Any:
         entry = self.entries.get(task_id)
@@ -110,7 +112,7 @@ def _(original: Any) -> Any:
     return alive
 
 
-@plant("dependents of a failure start", Kernel, "_after_settling")
+@plant("dependents of a failure start", Run, "_after_settling")
 def _(original: Any) -> Any:
     def after_settling(self: Any, entry: Any) -> None:
         state = entry.state
@@ -121,7 +123,7 @@ def _(original: Any) -> Any:
     return after_settling
 
 
-@plant("only direct dependents are skipped", Kernel, "_after_settling")
+@plant("only direct dependents are skipped", Run, "_after_settling")
 def _(original: Any) -> Any:
     def after_settling(self: Any, entry: Any) -> None:
         if entry.state is State.SKIPPED:
@@ -131,12 +133,12 @@ def _(original: Any) -> Any:
     return after_settling
 
 
-@plant("fail-fast does not notice timeouts", kernel_module, "_FAILURES")
+@plant("fail-fast does not notice timeouts", run_module, "_FAILURES")
 def _(original: Any) -> Any:
     return frozenset({State.FAILED, State.CONFLICTED})
 
 
-@plant("fail-fast counts only for those it was asked for", Kernel, "_group")
+@plant("fail-fast counts only for those it was asked for", Run, "_group")
 def _(original: Any) -> Any:
     def group(self: Any, stimulus: Any) -> Any:
         known = stimulus.group in self.groups
@@ -145,7 +147,7 @@ def _(original: Any) -> Any:
     return group
 
 
-@plant("a group keeps its first deadline", Kernel, "_group")
+@plant("a group keeps its first deadline", Run, "_group")
 def _(original: Any) -> Any:
     def group(self: Any, stimulus: Any) -> Any:
         known = self.groups.get(stimulus.group)
@@ -155,7 +157,7 @@ def _(original: Any) -> Any:
     return group
 
 
-@plant("children outlive their parent", Kernel, "_close")
+@plant("children outlive their parent", Run, "_close")
 def _(original: Any) -> Any:
     def close(self: Any, attempt: Any) -> None:
         attempt.entry.children = {}
@@ -185,25 +187,25 @@ def _(original: Any) -> Any:
 # Steering and answers
 
 
-@plant("a drained run goes on starting", Kernel, "_drain")
+@plant("a drained run goes on starting", Steering, "drain")
 def _(original: Any) -> Any:
     def drain(self: Any, stimulus: Any) -> None:
         original(self, stimulus)
-        self.admission.halted = False
+        self._run.admission.draining = False
 
     return drain
 
 
-@plant("unpausing one task unpauses the run", Kernel, "_unpause")
+@plant("unpausing one task unpauses the run", Steering, "unpause")
 def _(original: Any) -> Any:
     def unpause(self: Any, stimulus: Any) -> None:
         original(self, stimulus)
-        self.admission.halted = self.draining_since is not None
+        self._run.admission.resume()
 
     return unpause
 
 
-@plant("an unpaused task is forgotten", Kernel, "_unpause")
+@plant("an unpaused task is forgotten", Steering, "unpause")
 def _(original: Any) -> Any:
     return lambda self, stimulus: original(self, stimulus) if stimulus.task_id is None else None
 

@@ -94,12 +94,12 @@ class Item:
     """Younger starts that conflict with it, however excused."""
     passed_for_slot: int = 0
     """Younger starts while it was the oldest of all and lacked nothing."""
-    passed_for_amounts: int = 0
-    """Younger starts, counted once for the slot and once for each resource that both count."""
+    passed_for_capacity: int = 0
+    """Younger starts while it lacked nothing but capacity."""
     may_close: bool = False
     """It was passed so often that it may hold back whoever conflicts with it."""
     may_reserve: bool = False
-    """It was passed so often that it may hold back whoever takes amounts that it lacks."""
+    """It was passed so often that it may hold back whoever takes amounts that it needs."""
 
     @property
     def id(self) -> str:

@@ -197,7 +197,7 @@ class World:
         self.oracle.seen[type(error).__name__] += 1
         counted = [c for t in tasks for c in shadow.counted(t.claims)]
         short = any(c.amount > shadow.capacities[c.resource] for c in counted)
-        if isinstance(error, errors.ShuttingDown) and shadow.draining:
+        if isinstance(error, errors.ShuttingDown) and shadow.draining and not shape.parent:
             return
         if isinstance(error, errors.ImpossibleClaim) and short:
             return
