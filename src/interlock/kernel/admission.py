@@ -209,8 +209,6 @@ class Admission:
         """Less is held at a point: those who watch it may have a chance."""
         if point.shelves:
             for shelf in list(point.shelves.values()):
-                if shelf.parked and shelf.profile.kin:
-                    self._unpark(shelf)
                 self._list_shelf(shelf)
 
     def _unpark(self, shelf: Shelf) -> None:
@@ -419,18 +417,23 @@ class Admission:
             return
         for _ in range(_LOOKS):
             passed = meter.counted
-            if passed is None or not passed.alive or self.table.blocker(passed) is not None:
-                meter.counted = self._next_in_turn(meter)
-                continue
-            if passed.turn < waiter.turn and (
-                meter is not self.slots or passed.profile.short(passed) is None
-            ):
-                if passed.last_taker != waiter.key[-1]:  # it may pass for several amounts at once
-                    passed.last_taker = waiter.key[-1]
-                    passed.overtaken_for_capacity += 1
-                if passed.overtaken_for_capacity >= 2 * self.slots.capacity:
-                    self._reserve(passed)
+            if passed is not None and passed.alive and self._lacks_only(passed, meter):
+                break
+            meter.counted = self._next_in_turn(meter)
+        else:
             return
+        # It may be passed for several amounts at once, which counts once.
+        if passed.turn < waiter.turn and passed.last_taker != waiter.key[-1]:
+            passed.last_taker = waiter.key[-1]
+            passed.overtaken_for_capacity += 1
+            if passed.overtaken_for_capacity >= 2 * self.slots.capacity:
+                self._reserve(passed)
+
+    def _lacks_only(self, waiter: Waiter, meter: Meter) -> bool:
+        """Whether a waiter lacks nothing but capacity; of slots, nothing but a slot."""
+        if meter is self.slots and waiter.profile.short(waiter) is not None:
+            return False
+        return self.table.blocker(waiter) is None
 
     def _next_in_turn(self, meter: Meter) -> Waiter | None:
         """The next of those who wait for a meter, oldest first, and round again."""

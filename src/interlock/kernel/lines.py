@@ -9,7 +9,7 @@ along a line is one of those times for somebody.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 class Line:
     """The waiters of one kind at one place, oldest first."""
 
-    __slots__ = ("closers", "items", "live", "place")
+    __slots__ = ("closers", "items", "live", "patterned", "place")
 
     def __init__(self, place: Lines) -> None:
         self.place = place
         self.items: deque[Waiter] = deque()
         self.live = 0
+        self.patterned = 0
+        """How many of them claim patterns."""
         self.closers: list[Waiter] = []
         """Those in this line that nobody younger may pass any more."""
 
@@ -36,10 +38,12 @@ class Line:
             self.items = deque(item for item in self.items if item.alive)
         self.items.append(waiter)
         self.live += 1
+        self.patterned += waiter.patterned
 
     def leave(self, waiter: Waiter) -> None:
         """A waiter (no longer alive) leaves."""
         self.live -= 1
+        self.patterned -= waiter.patterned
         items = self.items
         while items and not items[0].alive:
             items.popleft()
@@ -66,10 +70,12 @@ class Line:
 class Lines:
     """Those who want to read, and those who want to write, with the point where they are kept."""
 
-    __slots__ = ("closed", "point", "readers", "writers")
+    __slots__ = ("branches", "closed", "point", "readers", "writers")
 
     def __init__(self, point: Point) -> None:
         self.point = point
+        self.branches: Sized = ()
+        """What is claimed below: those who wait for that stand elsewhere."""
         self.readers: Line | None = None
         self.writers: Line | None = None
         self.closed = 0
@@ -84,3 +90,20 @@ class Lines:
         if self.readers is None:
             self.readers = Line(self)
         return self.readers
+
+    def bars(self, best: Waiter, writes: bool) -> bool:
+        """Whether nobody on the shelf of `best` can start, for somebody here may not be passed.
+
+        Only a shortcut past looking at each of them, which is taken where it is plain to see: all
+        stand in one line, no patterns are in play, and the oldest of them is no exception.
+        """
+        line = self.of(writes)
+        if self.branches or line.patterned or best.estimate is not None or not line.items:
+            return False
+        oldest = line.items[0]
+        for other in (self.writers, self.readers if writes else None):
+            for ahead in other.closers if other is not None else ():
+                if ahead.turn < oldest.turn and not ahead.patterned:
+                    return True
+        alone = len(line.items) == 1 or line.items[1].turn > oldest.turn
+        return writes and oldest.closes and alone and best.turn > oldest.turn

@@ -110,6 +110,8 @@ class Folder(Place):
         self.exact = Point()
         self.below = below = Point()
         self.beneath = beneath = Lines(own)
+        own.lines = here
+        here.branches = self.children
         if parent is None:
             self.marks = (own, self.exact)
             self.looks, self.passes = (own, below), (here, beneath)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from interlock.kernel.lines import Lines
-    from interlock.kernel.waiters import Key, Profile, Waiter
+    from interlock.kernel.waiters import Grant, Key, Profile, Waiter
 
 
 class Point:
@@ -20,7 +20,19 @@ class Point:
         self.writers = 0
         self.shelves: dict[Profile, Shelf] | None = None
         self.lines: Lines | None = None
-        """The lines of a place where everybody who looks at this point stands: a name's."""
+        """The lines of the place that this is the own point of."""
+
+    def excludes(self, writes: bool, kin: tuple[Grant, ...]) -> bool:
+        """Whether somebody other than the kin holds it in a way that excludes us."""
+        readers, writers = self.readers, self.writers
+        for grant in kin:
+            for place, held_for_writing in grant.places:
+                if self in place.marks:
+                    if held_for_writing:
+                        writers -= 1
+                    else:
+                        readers -= 1
+        return writers > 0 or (writes and readers > 0)
 
 
 class Shelf:
@@ -51,13 +63,13 @@ class Shelf:
         if point is None:
             waiter = self._first(self.writers)
             return None if waiter is None else (waiter, True)
-        # With kin, what is held here may be the ancestors': only a full look can tell.
-        anyway = bool(self.profile.kin)
-        reader = self._first(self.readers) if anyway or not point.writers else None
-        writer = None
-        if anyway or not (point.writers or point.readers):
-            writer = self._first(self.writers)
-            if writer is not None and not anyway and _stands_behind(writer, point.lines):
+        kin = self.profile.kin
+        reader = None if point.excludes(False, kin) else self._first(self.readers)
+        writer = None if point.excludes(True, kin) else self._first(self.writers)
+        if not kin and point.lines is not None and point.lines.closed:
+            if reader is not None and point.lines.bars(reader, False):
+                reader = None
+            if writer is not None and point.lines.bars(writer, True):
                 writer = None
         if reader is not None and (writer is None or reader.key < writer.key):
             return reader, False
@@ -71,16 +83,3 @@ class Shelf:
                 return waiter
             heappop(heap)
         return None
-
-
-def _stands_behind(waiter: Waiter, lines: Lines | None) -> bool:
-    """Whether the oldest who wants to write here may not be passed, so that nobody else can start.
-
-    If that one is not the best on its shelf, it waits elsewhere. This is only a shortcut past
-    looking at each of those behind it.
-    """
-    line = lines.writers if lines is not None else None
-    if line is None or not line.closers:
-        return False
-    oldest = line.items[0]
-    return oldest.closes and waiter.estimate is None and oldest.turn < waiter.turn

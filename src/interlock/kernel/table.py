@@ -233,7 +233,7 @@ class Table:
         for place, writes in waiter.needs:
             for point in place.looks:
                 if (point.writers or (writes and point.readers)) and (
-                    not kin or _held_by_others(point, writes, kin)
+                    not kin or point.excludes(writes, kin)
                 ):
                     return point, writes, False
             if isinstance(place, Glob) or (
@@ -253,11 +253,11 @@ class Table:
             node = place.folder if isinstance(place, File) else place
             for folder in node.above:
                 for glob in folder.patterns or ():
-                    if glob.meets(place) and _held_by_others(glob.own, writes, kin):
+                    if glob.meets(place) and glob.own.excludes(writes, kin):
                         return glob.own
         else:
             for other in place.held_nearby():
-                if place.meets(other) and _held_by_others(other.exact, writes, kin):
+                if place.meets(other) and other.exact.excludes(writes, kin):
                     return other.exact
         return None
 
@@ -309,19 +309,6 @@ def _track(place: Path, by: int) -> None:
             folder.held[place] = count
         else:
             del folder.held[place]
-
-
-def _held_by_others(point: Point, writes: bool, kin: tuple[Grant, ...]) -> bool:
-    """Whether somebody other than the kin holds a point in a way that excludes us."""
-    readers, writers = point.readers, point.writers
-    for grant in kin:
-        for place, held_for_writing in grant.places:
-            if point in place.marks:
-                if held_for_writing:
-                    writers -= 1
-                else:
-                    readers -= 1
-    return writers > 0 or (writes and readers > 0)
 
 
 def grant_blocks(grant: Grant, waiter: Waiter) -> bool:

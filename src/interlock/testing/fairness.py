@@ -49,7 +49,10 @@ def _pass(shadow: Shadow, item: Item, other: Item) -> None:
 
 
 def _pass_oldest(shadow: Shadow, item: Item, older: list[Item], seen: Counter[str]) -> None:
-    """Who is older than all others and lacks nothing is not passed for ever either."""
+    """Who is older than all others and lacks nothing is not passed for ever either.
+
+    Starts are counted for one waiter at a time, so each that waited beside it may come before it.
+    """
     first = min((i.ready for i in older if i.ready is not None), default=None)
     oldest = [i for i in older if i.ready == first]
     if len(oldest) != 1 or not could_start(shadow, oldest[0]):
@@ -57,8 +60,9 @@ def _pass_oldest(shadow: Shadow, item: Item, older: list[Item], seen: Counter[st
     [other] = oldest
     other.passed_for_slot += 1
     other.slots_seen = max(other.slots_seen, shadow.slots)
+    other.beside = max(other.beside, len(shadow.waiting()))
     seen["passed for a slot"] += 1
-    limit = overtaking_limit(other.slots_seen)
+    limit = overtaking_limit(other.slots_seen) * other.beside
     if other.passed_for_slot > limit:
         raise Violation(
             f"S19: {item.id} starts past {other.id}, which is the oldest, lacks nothing and was"

@@ -212,4 +212,5 @@ class Happenings:
         item.ready, item.due = self.shadow.step, None
         item.overtaken, item.slots_seen = 0, self.shadow.slots
         item.passed = item.passed_for_slot = item.passed_for_capacity = 0
+        item.beside = 1
         item.may_close = item.may_reserve = False

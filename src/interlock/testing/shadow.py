@@ -94,6 +94,8 @@ class Item:
     """Younger starts that conflict with it, however excused."""
     passed_for_slot: int = 0
     """Younger starts while it was the oldest of all and lacked nothing."""
+    beside: int = 1
+    """The most tasks that waited at once when it was so passed, itself included."""
     passed_for_capacity: int = 0
     """Younger starts while it lacked nothing but capacity."""
     may_close: bool = False

@@ -1,7 +1,8 @@
 """`python -m interlock.testing.simulate --seeds 10000`: many worlds, each judged at every step.
 
-A violation prints the seed and the shortest story that shows it, and the exit status is 1;
-`--seed N` tells the world of one seed again.
+The last line says that no rule was broken in so many worlds. A violation prints the seed and the
+shortest story that shows it, and the exit status is 1; `--seed N` tells the world of one seed
+again.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from interlock.testing.stories import make_script
 from interlock.testing.world import Result, World
 
 BATCH = 50
+EVERY = 1_000
+"""After so many worlds each, a line of progress on stderr."""
 EXPECTED = (
     "started", "zombie", "zombie without a slot", "ended before gone", "stale report",
     "report of a zombie", "retry after a failure", "retry after a timeout", "overtaken",
@@ -64,18 +67,21 @@ def run_all(start: int, count: int, jobs: int) -> Batch:
     """The same over several processes, stopping early where something is found."""
     stop = start + count
     batches = [range(n, min(n + BATCH, stop)) for n in range(start, stop, BATCH)]
-    total = Batch(0, 0, Counter(), ())
     if jobs <= 1:
-        for batch in map(run_seeds, batches):
-            total = _add(total, batch)
-            if total.failed:
-                break
-        return total
+        return _gather(map(run_seeds, batches), count)
     with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-        for batch in pool.imap(run_seeds, batches):
-            total = _add(total, batch)
-            if total.failed:
-                break
+        return _gather(pool.imap(run_seeds, batches), count)
+
+
+def _gather(batches: Iterable[Batch], count: int) -> Batch:
+    """Add up, up to the first batch in which a rule was broken."""
+    total = Batch(0, 0, Counter(), ())
+    for batch in batches:
+        total = _add(total, batch)
+        if total.failed:
+            break
+        if total.worlds % EVERY == 0 and total.worlds < count:
+            print(f"{total.worlds:,} of {count:,} worlds", file=sys.stderr, flush=True)
     return total
 
 
@@ -110,18 +116,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     began = time.perf_counter()
     total = run_all(chosen.start, chosen.seeds, chosen.jobs)
     took = time.perf_counter() - began
-    print(f"{total.worlds} schedules in {took:.1f} s ({total.worlds / took:.0f} per second)")
-    print(f"{total.handles} times handle(), each judged; exercised:")
+    print(f"{total.handles:,} times handle(), each judged; exercised:")
     for name, times in sorted(total.seen.items()):
-        print(f"  {times:9d}  {name}")
-    for seed in total.failed[:1]:
-        print(f"\n{len(total.failed)} broken; replay with --seed {seed}")
+        print(f"  {times:9,d}  {name}")
+    print(f"{total.worlds:,} worlds in {took:.1f} s ({total.worlds / took:.0f} per second)")
+    return _verdict(total)
+
+
+def _verdict(total: Batch) -> int:
+    """Say in the end what came of it; the exit status."""
+    if total.failed:
+        seed = total.failed[0]
         print(tell(shrink(make_script(seed))))
+        broken, worlds = len(total.failed), f"{total.worlds:,} worlds"
+        print(f"a rule was broken in {broken} of {worlds}; tell this one again: --seed {seed}")
+        return 1
     asleep = [name for name in EXPECTED if not total.seen[name]]
-    if asleep and total.worlds >= 1000:
+    if asleep and total.worlds >= EVERY:
         print(f"the judge slept: never exercised {', '.join(asleep)}")
         return 1
-    return 1 if total.failed else 0
+    print(f"no rule was broken in {total.worlds:,} worlds")
+    return 0
 
 
 if __name__ == "__main__":

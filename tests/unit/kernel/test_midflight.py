@@ -153,4 +153,4 @@ def test_nothing_of_an_extension_that_was_granted_at_once_is_kept() -> None:
         [token] = [each.token for each in kernel.alive()]
         kernel.handle(s.Extend(f"t{n}", token, 1, (write("x"),)), n)
         kernel.handle(s.Ended(f"t{n}", token), n)
-    assert len(kernel.admission.profiles) <= 1
+    assert len(kernel._run.admission.profiles) <= 1

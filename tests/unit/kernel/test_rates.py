@@ -134,9 +134,9 @@ def test_only_a_rate_can_be_held(stimulus: s.HoldRate) -> None:
 
 def test_more_than_the_quota_could_never_start() -> None:
     run = Judged(rates=PER_MINUTE)
-    run.refuses(s.Submit((Task("a", uses="api=4"),)), ImpossibleClaim, "capacity of 3")
+    run.refuses(s.Submit((Task("a", uses="api=4"),)), ImpossibleClaim, "quota of 3")
     run.refuses(s.Submit((Task("a", uses="api!"),)), InvalidOption, "in amounts")
     run.submit(Task("a"))
-    run.refuses(s.Take("a", 1, 1, (uses("api", 4),)), ImpossibleClaim, "capacity of 3")
+    run.refuses(s.Take("a", 1, 1, (uses("api", 4),)), ImpossibleClaim, "quota of 3")
     run.refuses(s.Take("a", 1, 1, (uses("gpu"),)), UnknownResource, "not a rate")
     run.refuses(s.Used("a", 1, 1, "api", -1), InvalidOption, "-1")

@@ -9,7 +9,7 @@ from interlock.model.limits import Retry
 from interlock.model.outcome import State
 from interlock.model.progress import Progress
 from interlock.model.task import Task
-from tests.unit.kernel.judged import Judged, settled, started
+from tests.unit.kernel.judged import Judged, resumed, settled, started
 
 
 def test_shutdown_cancels_everything_and_takes_nothing_new() -> None:
@@ -43,6 +43,17 @@ def test_what_runs_may_finish_while_draining() -> None:
     run.handle(s.Drain())
     assert [type(each).__name__ for each in run.handle(s.Answer("p", 1))] == ["Change", "Resume"]
     assert settled(run.ends("p")) == {"p": State.SUCCEEDED}
+
+
+def test_children_of_what_runs_start_while_draining_but_not_while_paused() -> None:
+    run = Judged()
+    run.submit(Task("p"))
+    run.handle(s.Drain())
+    run.handle(s.Pause())
+    assert started(run.child("p", Task("c"))) == []
+    assert started(run.handle(s.Unpause())) == ["c"]
+    run.awaits("p", "c")
+    assert resumed(run.ends("c")) == ["p"]
 
 
 def test_a_paused_run_starts_nothing_until_it_goes_on() -> None:

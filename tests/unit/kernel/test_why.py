@@ -191,8 +191,10 @@ def test_a_running_and_an_ended_task_have_no_reasons() -> None:
     run = Judged()
     run.submit(Task("a"))
     assert (run.why("a").state, run.why("a").reasons) == (State.RUNNING, ())
-    run.ends("a")
+    run.ends("a", at=7.0)
+    run.handle(s.Tick(), 9.0)
     assert (run.why("a").state, run.why("a").reasons) == (State.SUCCEEDED, ())
+    assert run.why("a").since == 7.0
     with pytest.raises(UnknownTask, match="nobody"):
         run.why("nobody")
 

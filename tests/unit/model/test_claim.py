@@ -72,8 +72,8 @@ def test_an_amount_of_something_wanted_alone_is_refused() -> None:
         uses("gpu", 2, exclusive=True)
 
 
-def test_the_shorthands_take_one_or_many_and_repeat_nothing() -> None:
-    assert as_claims(reads="docs/", writes=["a", "b", "a"], uses=["gpu", uses("gpu")]) == (
+def test_the_shorthands_take_one_or_many() -> None:
+    assert as_claims(reads="docs/", writes=["a", "b"], uses=["gpu"]) == (
         Claim("a", Mode.WRITE),
         Claim("b", Mode.WRITE),
         Claim("docs/", Mode.READ),
@@ -81,3 +81,8 @@ def test_the_shorthands_take_one_or_many_and_repeat_nothing() -> None:
     )
     assert as_claims(uses="db!") == (uses("db", exclusive=True),)
     assert as_claims() == ()
+
+
+def test_a_path_claimed_twice_is_claimed_once_and_a_name_counts_twice() -> None:
+    assert as_claims(writes=["a", "b", "a"]) == (write("a"), write("b"))
+    assert as_claims(uses=["gpu", uses("gpu")]) == (uses("gpu"), uses("gpu"))

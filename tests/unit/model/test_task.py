@@ -23,8 +23,9 @@ def test_the_shorthands_end_up_in_the_claims() -> None:
     assert task.claims == (write("a"), write("src/**"), read("docs/"), uses("gpu"))
 
 
-def test_the_same_claim_twice_is_one_claim() -> None:
-    assert Task("t", writes="a", claims=[write("a")]).claims == (write("a"),)
+def test_a_path_written_twice_is_one_claim_and_a_name_used_twice_is_two() -> None:
+    assert Task("t", writes=["a", "a"]).claims == (write("a"),)
+    assert Task("t", uses=["gpu", "gpu"]).claims == (uses("gpu"), uses("gpu"))
 
 
 def test_one_dependency_may_be_written_as_plain_text() -> None:
