@@ -28,8 +28,10 @@ from interlock.kernel.waiters import Amounts, Grant, Key, Profile, Waiter
 
 FIRST: float = float("-inf")
 """Stands before every priority in a key: waits in mid-flight."""
+RESERVED: float = -1e301
+"""Stands next: amounts are kept for it."""
 URGENT: float = -1e300
-"""Stands before every priority but `FIRST`: overtaken too often."""
+"""Stands before every priority: overtaken too often."""
 
 _LOOKS = 3
 """At how many waiters a start looks to find one that lacks only capacity."""
@@ -111,7 +113,7 @@ class Admission:
 
     def prioritize(self, waiter: Waiter, priority: int) -> None:
         """Give a waiter another priority; whoever nobody may pass stays first all the same."""
-        if waiter.key[0] != URGENT:
+        if waiter.key[0] > URGENT:
             self._rekey(waiter, (-priority, *waiter.key[1:]))
 
     def _rekey(self, waiter: Waiter, key: Key) -> None:
@@ -450,6 +452,8 @@ class Admission:
             self.reserved[waiter] = None
             for meter, _ in amounts:
                 meter.reserved = waiter
+            # Before all others of its profile, who would set that aside as lacking capacity.
+            self._rekey(waiter, (RESERVED, 0.0, 0.0, waiter.key[-1]))
         self._urge(waiter)
 
     def _review_reserved(self) -> None:
@@ -460,12 +464,14 @@ class Admission:
 
     def _urge(self, waiter: Waiter) -> None:
         """Whoever nobody may pass goes first itself."""
-        if waiter.key[0] != URGENT:
+        if waiter.key[0] > URGENT:
             self._rekey(waiter, (URGENT, 0.0, 0.0, waiter.key[-1]))
 
     def _unreserve(self, waiter: Waiter) -> None:
         """A waiter that meters were reserved for has started, left, or lacks more than capacity."""
         del self.reserved[waiter]
+        if waiter.alive:
+            self._rekey(waiter, (URGENT, 0.0, 0.0, waiter.key[-1]))
         for meter, _ in waiter.profile.amounts:
             if meter.reserved is waiter:
                 meter.reserved = None

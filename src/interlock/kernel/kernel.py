@@ -36,7 +36,7 @@ class Alive(NamedTuple):
 
 
 class Reservation(NamedTuple):
-    """Claims that nobody younger may take before this waiting task has started."""
+    """Claims that nobody younger, or amounts that nobody else, may take before this task starts."""
 
     task_id: str
     claims: tuple[Claim, ...]

@@ -31,6 +31,7 @@ def started(shadow: Shadow, item: Item, seen: Counter[str]) -> None:
             _overtake(shadow, item, other)
             seen["overtaken"] += 1
     _pass_oldest(shadow, item, older, seen)
+    _pass_due(shadow, item)
 
 
 def _pass(shadow: Shadow, item: Item, other: Item) -> None:
@@ -68,6 +69,16 @@ def _pass_oldest(shadow: Shadow, item: Item, older: list[Item], seen: Counter[st
             f"S19: {item.id} starts past {other.id}, which is the oldest, lacks nothing and was"
             f" passed {other.passed_for_slot} times, {limit} being allowed"
         )
+
+
+def _pass_due(shadow: Shadow, item: Item) -> None:
+    """Who holds others back goes first itself, whatever the priorities."""
+    if item.may_close or item.may_reserve:
+        return
+    for due, _ in shadow.reserved:
+        waits = due is not item and due in shadow.waiting()
+        if waits and could_start(shadow, due) and not _held_back(shadow, due):
+            raise Violation(f"S19: {item.id} starts before {due.id}, which holds others back")
 
 
 def _overtake(shadow: Shadow, item: Item, other: Item) -> None:
@@ -112,7 +123,7 @@ def certain_zombies_against(shadow: Shadow, item: Item) -> list[Attempt]:
 
 def check(shadow: Shadow, kernel: Kernel | None, seen: Counter[str]) -> None:
     """No reservation without right, and nobody waits who could go on."""
-    reserved = _reservations(shadow, kernel, seen)
+    shadow.reserved = _reservations(shadow, kernel, seen)
     for attempt, request in shadow.waits():
         if _could_resume(shadow, attempt, request):
             raise Violation(
@@ -120,9 +131,7 @@ def check(shadow: Shadow, kernel: Kernel | None, seen: Counter[str]) -> None:
                 f" {request.kind}, but it was not resumed"
             )
     for item in shadow.waiting():
-        if could_start(shadow, item) and not any(
-            _stands_against(shadow, older, claims, item) for older, claims in reserved
-        ):
+        if could_start(shadow, item) and not _held_back(shadow, item):
             raise Violation(f"S9: {item.id} could start, but it was left waiting")
 
 
@@ -146,6 +155,11 @@ def _reservations(
     return reserved
 
 
+def _held_back(shadow: Shadow, item: Item) -> bool:
+    """Whether a reservation keeps this task from starting."""
+    return any(_stands_against(shadow, due, claims, item) for due, claims in shadow.reserved)
+
+
 def _stands_against(shadow: Shadow, older: Item, claims: tuple[Claim, ...], item: Item) -> bool:
     """Whether that reservation keeps this task from starting."""
     if older is item or older.ready is None or older.paused or item.parent is not None:
@@ -154,8 +168,7 @@ def _stands_against(shadow: Shadow, older: Item, claims: tuple[Claim, ...], item
         return False
     if shadow.exclusive(claims):
         return older.ready < item.ready and shadow.clash(claims, item.task.claims)
-    if older.ready > item.ready:
-        return False
+    # What is kept of an amount is kept from everybody.
     names = {c.resource for c in claims}
     return any(c.resource in names for c in shadow.amounts(item.task.claims))
 

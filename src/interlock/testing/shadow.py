@@ -206,6 +206,8 @@ class Shadow:
         self.step = 0
         self.last_token = 0
         self.timer: float | None = None
+        self.reserved: list[tuple[Item, tuple[Claim, ...]]] = []
+        """Who holds others back since the last step, and with which claims."""
 
     # Tasks
 

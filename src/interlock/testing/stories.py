@@ -124,8 +124,11 @@ class _Storyteller:
             claims.update((c.resource, c) for c in above if c.resource in COUNTED)
         priority = dice.choice((-1, 0, 1, 5)) if self.has["priorities"] else 0
         if self.neglects:
+            early = len(self.ids) < 4
             claims = claims if dice.random() < 0.2 else {}
-            priority = -1 if len(self.ids) < 4 else 5
+            if early and not claims:
+                claims = {"gpu": uses("gpu")}  # of which it may have some kept for it
+            priority = -1 if early else 5
         most = dice.choice((1, 2, 3)) if self.has["retries"] else 1
         backoff = dice.choice((0.0, 0.5, 1.0))
         hangs = self._sometimes("timeouts", 0.3)

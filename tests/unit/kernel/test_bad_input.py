@@ -51,7 +51,11 @@ SUBMISSIONS: list[tuple[tuple[Task, ...], type[errors.UsageError], str]] = [
     ((Task("x", writes=""),), errors.InvalidPattern, "position 0"),
     ((Task("x", writes="src/[a"),), errors.InvalidPattern, "position 4"),
     ((Task("x", reads="src/{a,b"),), errors.InvalidPattern, "position 4"),
-    ((Task("x", uses="gpu=3"),), errors.ImpossibleClaim, "capacity of 2: it could never get that much"),
+    (
+        (Task("x", uses="gpu=3"),),
+        errors.ImpossibleClaim,
+        "capacity of 2: it could never get that much",
+    ),
     ((Task("x", uses=["gpu=2", "gpu"]),), errors.ImpossibleClaim, "claims 3 of 'gpu'"),
     ((Task("x", uses=["gpu"] * 3),), errors.ImpossibleClaim, "claims 3 of 'gpu'"),
     ((Task("x", uses="api=6"),), errors.ImpossibleClaim, "quota of 5"),

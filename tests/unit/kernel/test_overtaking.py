@@ -211,3 +211,15 @@ def worst_wait_of_wide_claims(tasks: int) -> float:
 
 def test_the_worst_wait_of_a_wide_claim_does_not_grow_with_the_queue() -> None:
     assert worst_wait_of_wide_claims(600) <= 1.2 * worst_wait_of_wide_claims(150)
+
+
+def test_one_who_lacks_an_amount_does_not_keep_others_from_being_counted() -> None:
+    run = Judged(slots=2, capacities={"gpu": 1})
+    run.submit(Task("holder", uses="gpu"), Task("y0"))
+    run.submit(Task("x", uses="gpu"))
+    run.submit(Task("old", priority=-1))
+    for n in range(20):
+        run.submit(Task(f"y{n + 1}", priority=1))
+        if started(run.ends(f"y{n}")) == ["old"]:
+            break
+    assert "old" in run.running()
