@@ -78,7 +78,7 @@ def _pass_due(shadow: Shadow, item: Item) -> None:
     for due, _ in shadow.reserved:
         waits = due is not item and due in shadow.waiting()
         if waits and could_start(shadow, due) and not _held_back(shadow, due):
-            raise Violation(f"S19: {item.id} starts before {due.id}, which holds others back")
+            shadow.passed_due.append((item, due))
 
 
 def _overtake(shadow: Shadow, item: Item, other: Item) -> None:
@@ -124,6 +124,11 @@ def certain_zombies_against(shadow: Shadow, item: Item) -> list[Attempt]:
 def check(shadow: Shadow, kernel: Kernel | None, seen: Counter[str]) -> None:
     """No reservation without right, and nobody waits who could go on."""
     shadow.reserved = _reservations(shadow, kernel, seen)
+    # What a zombie suspended counts again when it is gone, which is seen only in the new list.
+    for item, due in shadow.passed_due:
+        if not _held_back(shadow, due):
+            raise Violation(f"S19: {item.id} starts before {due.id}, which holds others back")
+    shadow.passed_due.clear()
     for attempt, request in shadow.waits():
         if _could_resume(shadow, attempt, request):
             raise Violation(

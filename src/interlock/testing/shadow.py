@@ -207,6 +207,8 @@ class Shadow:
         self.last_token = 0
         self.timer: float | None = None
         self.reserved: list[tuple[Item, tuple[Claim, ...]]] = []
+        self.passed_due: list[tuple[Item, Item]] = []
+        """Who started in this turn before one that holds others back."""
         """Who holds others back since the last step, and with which claims."""
 
     # Tasks
