@@ -24,13 +24,25 @@ if TYPE_CHECKING:
 
 def who_hangs(
     run: Run, parent: Attempt | None = None, children: Mapping[str, Entry] | None = None
-) -> frozenset[Grant]:
-    """Who of those that wait could never end, also if a parent waited for these new children."""
-    return _Hope(run, parent, children or {}).disappointed()
+) -> frozenset[tuple[Grant, bool]]:
+    """Who of those that wait could never end, also if a parent waited for these new children.
+
+    Each is named with whether that is so only if the worst is assumed of several open waits.
+    """
+    worst = _Hope(run, parent, children or {}, assume=True).disappointed()
+    sure = _Hope(run, parent, children or {}, assume=False).disappointed() if worst else ()
+    return frozenset([(grant, True) for grant in worst] + [(grant, False) for grant in sure])
 
 
 class _Hope:
-    def __init__(self, run: Run, parent: Attempt | None, children: Mapping[str, Entry]) -> None:
+    def __init__(
+        self,
+        run: Run,
+        parent: Attempt | None,
+        children: Mapping[str, Entry],
+        *,
+        assume: bool,
+    ) -> None:
         self.run = run
         self.parent = parent
         self.children = children
@@ -43,7 +55,7 @@ class _Hope:
         self.assumed = {
             grant: list(_open_claims(attempt))
             for grant, attempt in self.stuck.items()
-            if _circular_waits(attempt) + (attempt is parent) > 1
+            if assume and _circular_waits(attempt) + (attempt is parent) > 1
         }
         """What attempts with several waits open may come to hold before the others are over."""
 
