@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 from statistics import median
+from unittest.mock import patch
 
 from bench.cost import cost_per_task
 from bench.figure import Figure
+from interlock.kernel.table import Blocker, Table
+from interlock.kernel.waiters import Waiter
 from interlock.model.claim import write
 from interlock.model.task import Task
 
@@ -30,6 +33,22 @@ def measure() -> Iterator[Figure]:
         yield Figure(f"P2 {size:,} queued", median(costs[size]), unit="µs per task")
     ratio = median(costs[SIZES[-1]]) / median(costs[SIZES[0]])
     yield Figure("P2 1,000,000 against 10,000", ratio, 1.25, "×")
+    for size in SIZES[:2]:
+        yield Figure(f"P2 {size:,} queued, looks", _looks_per_task(size), unit="looks per task")
+
+
+def _looks_per_task(size: int) -> float:
+    """How often the kernel looks at a waiter: work that depends on nothing but the workload."""
+    look, looks = Table.blocker, 0
+
+    def counted(table: Table, waiter: Waiter) -> Blocker | None:
+        nonlocal looks
+        looks += 1
+        return look(table, waiter)
+
+    with patch.object(Table, "blocker", counted):
+        cost_per_task(_tasks(size), SLOTS)
+    return looks / size
 
 
 def _tasks(count: int) -> list[Task]:
