@@ -64,8 +64,11 @@ class Shelf:
             waiter = self._first(self.writers)
             return None if waiter is None else (waiter, True)
         kin = self.profile.kin
-        reader = None if point.excludes(False, kin) else self._first(self.readers)
-        writer = None if point.excludes(True, kin) else self._first(self.writers)
+        no_reader, no_writer = point.writers > 0, point.writers > 0 or point.readers > 0
+        if kin:
+            no_reader, no_writer = point.excludes(False, kin), point.excludes(True, kin)
+        reader = None if no_reader else self._first(self.readers)
+        writer = None if no_writer else self._first(self.writers)
         if not kin and point.lines is not None and point.lines.closed:
             if reader is not None and point.lines.bars(reader, False):
                 reader = None

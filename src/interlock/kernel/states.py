@@ -1,21 +1,23 @@
 """The life of a task: which state may follow which.
 
-                 +--> skipped
-    blocked -----+
-       |  a
-       v   f            b                     c
-    waiting <------> (claims, slot) ------> running ------> succeeded | failed | conflicted
-       ^                                    |  ^  |
-       |                 d                  |  |g |e
-       +------------ retrying <-------------+  |  +-------> needs_you
-                                               +---------------+
+                f
+      blocked -----> skipped
+         | a
+         v       b               c
+      waiting -------> running ------> succeeded | failed | timed_out | conflicted
+         ^              |  | ^
+         |       d      |  | | g
+         +-- retrying <-+  | +------+
+                           +---> needs_you
+                             e
 
-    a  the last dependency succeeded       e  asks a person
-    b  all claims and a slot are granted   f  a dependency did not succeed: skipped
-    c  the attempt ended                   g  the answer is there, and a slot
-    d  an attempt failed or timed out and others are left; the backoff is over
+    a  the last dependency succeeded       e  it asks a person
+    b  all claims and a slot are granted   f  a dependency did not succeed
+    c  the attempt ended, or its time did  g  the answer is there, and a slot
+    d  an attempt failed or timed out and others are left; then the backoff is over
 
-From every state but the ends: cancelled, and timed_out (its deadline, or the run's).
+From every state but the ends also: cancelled, and at a deadline timed_out. An attempt may end
+while it waits for a person, so whatever may follow `running` may follow `needs_you`.
 """
 
 from __future__ import annotations
