@@ -141,7 +141,7 @@ class Admission:
         if shelf is None:
             shelf = point.shelves[waiter.profile] = Shelf(waiter.profile, point)
         waiter.shelf, waiter.writes_there = shelf, writes
-        if parked and (point.lines is None or not writes):
+        if parked:
             shelf.parked.append((waiter, writes))
         else:
             heappush(shelf.heap(writes), (waiter.key, waiter))

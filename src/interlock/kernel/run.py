@@ -7,9 +7,10 @@ anything starts, so that a chain of a million dependents needs no recursion.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
+from collections import ChainMap, deque
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 from interlock.errors import (
     BlankId,
@@ -50,6 +51,7 @@ class Run:
         """Unfinished tasks, and finished ones of which an attempt is still alive."""
         self.ends: dict[str, State] = {}
         self.ended_at: dict[str, float] = {}
+        self._known: Mapping[str, object] = ChainMap[str, Any](self.entries, self.ends)
         self.groups: dict[str, Group] = {}
         self.counts = dict.fromkeys(State, 0)
         self.now = float("-inf")
@@ -84,7 +86,7 @@ class Run:
             raise InvalidOption(
                 f"the group's deadline is {stimulus.deadline}; it must be 0 or more"
             )
-        check_submission(stimulus.tasks, self._knows, self.table)
+        check_submission(stimulus.tasks, self._known, self.table)
         batch = {task.id: self._entry(task) for task in stimulus.tasks}
         for entry in batch.values():
             entry.parent = parent
@@ -134,9 +136,6 @@ class Run:
                 self.enter(entry, State.BLOCKED, "")
             else:
                 self._make_ready(entry)
-
-    def _knows(self, task_id: str) -> bool:
-        return task_id in self.entries or task_id in self.ends
 
     def _did_not_succeed(self, task_id: str) -> bool:
         return self.ends.get(task_id, State.SUCCEEDED) is not State.SUCCEEDED

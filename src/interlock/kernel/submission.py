@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from itertools import chain, islice
 
 from interlock.errors import DependencyCycle, DuplicateId, InvalidOption, UnknownDependency
 from interlock.kernel.records import Entry
@@ -15,15 +16,15 @@ from interlock.model.task import Task
 _REACH = 32
 
 
-def check_submission(tasks: Sequence[Task], known: Callable[[str], bool], table: Table) -> None:
-    """Raise for what cannot be; changes nothing."""
+def check_submission(tasks: Sequence[Task], known: Mapping[str, object], table: Table) -> None:
+    """Raise for what cannot be, beside the tasks of the run that are known; changes nothing."""
     if not isinstance(tasks, (tuple, list)):
         raise InvalidOption(f"tasks come as a tuple of tasks, not as {tasks!r}")
     batch: set[str] = set()
     for task in tasks:
         if not isinstance(task, Task):
             raise InvalidOption(f"{task!r} is no task")
-        if task.id in batch or known(task.id):
+        if task.id in batch or task.id in known:
             raise DuplicateId(f"there is already a task with the id {task.id!r}; ids are unique")
         batch.add(task.id)
     inside: dict[str, list[str]] = {}
@@ -32,10 +33,10 @@ def check_submission(tasks: Sequence[Task], known: Callable[[str], bool], table:
         for dependency in task.after:
             if dependency in batch:
                 inside.setdefault(task.id, []).append(dependency)
-            elif not known(dependency):
+            elif dependency not in known:
                 raise UnknownDependency(
                     f"task {task.id!r} comes after {dependency!r}, but there is no such task"
-                    + _meant(dependency, batch)
+                    + _meant(dependency, chain(batch, known))
                 )
     if inside:
         cycle = find_cycle({task.id: inside.get(task.id, ()) for task in tasks})
@@ -43,8 +44,8 @@ def check_submission(tasks: Sequence[Task], known: Callable[[str], bool], table:
             raise DependencyCycle(cycle)
 
 
-def _meant(name: str, ids: set[str]) -> str:
-    close = get_close_matches(name, sorted(ids)[:10_000], n=1)
+def _meant(name: str, ids: Iterable[str]) -> str:
+    close = get_close_matches(name, sorted(islice(ids, 10_000)), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 

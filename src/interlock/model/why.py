@@ -70,6 +70,9 @@ class LackingCapacity:
     reserved_for: str = ""
 
     def __str__(self) -> str:
+        if self.resource == "slots" and not self.free:
+            busy = ", ".join(holder for holder, _, _ in self.holders)
+            return f"no slot is free: {busy} hold all {self.capacity}"
         who = ", ".join(f"{task_id} ({amount})" for task_id, amount, _ in self.holders)
         held = f", held by {who}" if who else ""
         kept = f", kept for {self.reserved_for}" if self.reserved_for else ""
