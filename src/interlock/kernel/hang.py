@@ -125,13 +125,15 @@ class _Hope:
 
     def _earlier(self, grant: Grant, kin: tuple[Grant, ...]) -> Iterator[tuple[Needs, Amounts]]:
         """What a stuck attempt may be given while the kin still hold what they hold."""
+        theirs = self.stuck[grant].ancestry()
+        strangers = [each for each in kin if each not in theirs]
         for needs, amounts in self.assumed.get(grant, ()):
             fits = all(
-                (amount or meter.capacity) + sum(each.amounts.get(meter, 0) for each in kin)
+                (amount or meter.capacity) + sum(each.amounts.get(meter, 0) for each in strangers)
                 <= meter.capacity
                 for meter, amount in amounts
             )
-            if fits and not any(_clash(each.places, needs) for each in kin):
+            if fits and not any(_clash(each.places, needs) for each in strangers):
                 yield needs, amounts
 
     def _enough(self, meter: Meter, amount: int, more: int, lenders: tuple[Grant, ...]) -> bool:
