@@ -15,7 +15,17 @@ InterlockError
 │   ├── ImpossibleClaim        more than there will ever be, so the task could never start
 │   ├── ChildWouldDeadlock     a child that could only start after its waiting ancestor ended
 │   ├── InvalidOwnership
-│   └── ShuttingDown           submitted after drain or shutdown was asked for
+│   ├── ShuttingDown           submitted after drain or shutdown was asked for
+│   ├── NotRunning             a Runtime was used before it was entered, or after it was left
+│   ├── NotAnAgent             cannot be called, or not with the arguments given
+│   └── WouldBlockTheLoop      a blocking wait where only `await` may wait
+├── TaskFailed                 `await handle.result()` of a task that did not succeed
+├── RunFailed                  `raise_for_failures()`; carries the outcomes that are no successes
+├── FatalError                 an agent ran out of memory or stack; raised when all have ended
+├── AttemptsStillAlive         attempts that would not stop; their claims stay held
+├── AgentFailed                for agents to raise: says whether and when to try again
+├── AttemptOver                an agent that used its context after its attempt was over
+├── WouldDeadlock              a wait in mid-flight that could never have ended
 └── KernelError                a bug in Interlock, or a caller that breaks the kernel's contract
     ├── IllegalTransition      carries the story of the task
     └── ClockWentBack
@@ -24,6 +34,26 @@ InterlockError
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Protocol
+
+_SHOWN = 10
+
+
+class EndedTask(Protocol):
+    """What the errors need of an outcome; the record itself is in `model`."""
+
+    @property
+    def task_id(self) -> str: ...
+
+    @property
+    def status(self) -> str: ...
+
+    @property
+    def reason(self) -> str: ...
+
+
+def _ended_as(outcome: EndedTask) -> str:
+    return f"{outcome.status}: {outcome.reason}" if outcome.reason else str(outcome.status)
 
 
 class InterlockError(Exception):
@@ -111,6 +141,84 @@ class InvalidOwnership(UsageError):
 
 class ShuttingDown(UsageError):
     """New work was submitted after drain or shutdown was asked for."""
+
+
+class NotRunning(UsageError):
+    """A Runtime was used before it was entered with `async with`, or after it was left."""
+
+
+class NotAnAgent(UsageError):
+    """Something was submitted that cannot be called as an agent, or not with these arguments."""
+
+
+class WouldBlockTheLoop(UsageError):
+    """A blocking wait on the event loop's own thread, where it could never end."""
+
+
+class TaskFailed(InterlockError):
+    """A task did not succeed; `outcome` says how it ended."""
+
+    def __init__(self, outcome: EndedTask) -> None:
+        self.outcome: Any = outcome
+        super().__init__(f"task {outcome.task_id!r} {_ended_as(outcome)}")
+
+
+class RunFailed(InterlockError):
+    """Some tasks of a run did not succeed; `failures` has their outcomes."""
+
+    def __init__(self, failures: Sequence[EndedTask], total: int) -> None:
+        self.failures: tuple[Any, ...] = tuple(failures)
+        lines = [f"{len(self.failures)} of {total} tasks did not succeed:"]
+        lines += [f"  {each.task_id}: {_ended_as(each)}" for each in self.failures[:_SHOWN]]
+        if len(self.failures) > _SHOWN:
+            lines.append(f"  and {len(self.failures) - _SHOWN} more")
+        super().__init__("\n".join(lines))
+
+
+class FatalError(InterlockError):
+    """An agent ran out of memory or stack; raised when its siblings have ended.
+
+    `outcomes` has the outcome of every task of the run.
+    """
+
+    def __init__(self, task_id: str, error: str, outcomes: Sequence[EndedTask]) -> None:
+        self.outcomes: tuple[Any, ...] = tuple(outcomes)
+        super().__init__(f"task {task_id!r} ended with {error}; all other tasks were let finish")
+
+
+class AttemptsStillAlive(InterlockError):
+    """Attempts did not stop within the grace; what they hold stays held in this process.
+
+    `attempts` names their tasks.
+    """
+
+    def __init__(self, attempts: Sequence[str], grace: float) -> None:
+        self.attempts = tuple(attempts)
+        names = ", ".join(repr(each) for each in self.attempts[:_SHOWN])
+        if len(self.attempts) > _SHOWN:
+            names += f" and {len(self.attempts) - _SHOWN} more"
+        super().__init__(
+            f"still running {grace:g} s after being told to stop: {names}. Nobody in this process "
+            "gets what they claim before they end. Let such agents look at interlock.cancelled(), "
+            "or run them with interlock.process(), which can be killed."
+        )
+
+
+class AgentFailed(InterlockError):
+    """For agents to raise: the attempt failed, and whether (and when) another one makes sense."""
+
+    def __init__(self, message: str, *, retryable: bool = True, retry_after: float = 0.0) -> None:
+        self.retryable = retryable
+        self.retry_after = retry_after
+        super().__init__(message)
+
+
+class AttemptOver(InterlockError):
+    """An agent used its context after its attempt was cancelled, timed out or ended."""
+
+
+class WouldDeadlock(InterlockError):
+    """A wait in mid-flight was denied because it could never have ended."""
 
 
 class KernelError(InterlockError):

@@ -124,7 +124,7 @@ class Run:
                 if parent.entry.children is None:
                     parent.entry.children = {}
                 parent.entry.children[task.id] = entry
-            if task.deadline is not None:
+            if isinstance(task.deadline, float):
                 entry.deadline = self.timers.set(
                     self.now + task.deadline, partial(self._deadline_passed, entry)
                 )

@@ -26,6 +26,8 @@ def check_submission(tasks: Sequence[Task], known: Mapping[str, object], table: 
             raise InvalidOption(f"{task!r} is no task")
         if task.id in batch or task.id in known:
             raise DuplicateId(f"there is already a task with the id {task.id!r}; ids are unique")
+        if not isinstance(task.deadline, float | None):
+            raise InvalidOption(f"task {task.id!r}: the kernel takes a deadline in seconds from now")
         batch.add(task.id)
     inside: dict[str, list[str]] = {}
     for task in tasks:

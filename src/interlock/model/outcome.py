@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
+from typing import Generic, TypeVar
+
+from interlock.model.usage import NO_USAGE, Usage
+
+T_co = TypeVar("T_co", covariant=True)
 
 
 class State(StrEnum):
@@ -47,3 +53,42 @@ class ErrorRecord:
     message: str
     traceback: str = ""
     retryable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[T_co]):
+    """How a task ended. A `result` is there when it succeeded, otherwise mostly an `error`.
+
+    `error` survives a restart; `exception` is the live one, in the process that saw it. `cause`
+    says what ended a task that did not end by itself: the dependency it was skipped for, or why it
+    was cancelled.
+    """
+
+    task_id: str
+    status: State
+    result: T_co | None = None
+    error: ErrorRecord | None = None
+    attempts: int = 0
+    started_at: datetime | None = None
+    """When its first attempt began; None if none did."""
+    ended_at: datetime | None = None
+    duration: float = 0.0
+    """Seconds from the start of its first attempt to its end."""
+    usage: Usage = NO_USAGE
+    changed_paths: tuple[str, ...] = ()
+    cause: str = ""
+    exception: BaseException | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether it ended as it should."""
+        return self.status is State.SUCCEEDED
+
+    @property
+    def reason(self) -> str:
+        """Why it did not succeed, in one line; empty if it did."""
+        if self.error is not None:
+            return f"{self.error.type}: {self.error.message}"
+        if self.status is State.SKIPPED:
+            return f"{self.cause!r} did not succeed"
+        return self.cause

@@ -1,0 +1,1 @@
+"""Where attempts run: on the event loop, in threads, in processes."""

@@ -1,0 +1,63 @@
+"""The port through which attempts run: one attempt goes in, one ending comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import Context
+from typing import Any, NamedTuple, Protocol
+
+from interlock.execution.ending import Ending
+
+
+class Caps(NamedTuple):
+    """What a backend can do. What it cannot do it says, instead of pretending."""
+
+    kill: bool
+    """An attempt can be ended against its will."""
+
+
+class Sink(Protocol):
+    """Where a backend reports to; called on the thread of the event loop only."""
+
+    def ended(self, token: int, ending: Ending, *, gone: bool = True) -> None:
+        """An attempt ended. `gone`: nothing of it is left running; otherwise `gone()` follows."""
+
+    def gone(self, token: int) -> None:
+        """Nothing is left of an attempt that had ended before."""
+
+
+class Job(NamedTuple):
+    """One attempt, ready to run."""
+
+    token: int
+    """The fencing token: names the attempt, and is never used again."""
+    name: str
+    """For the asyncio task, thread or process, so that a stack dump says whose it is."""
+    call: Callable[[], Any]
+    context: Context
+    """The context variables that the agent sees; the attempt has it for itself."""
+    sink: Sink
+    agent: Any = None
+    """The agent itself and its arguments, for backends that cannot use a closure."""
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] | None = None
+
+
+class Backend(Protocol):
+    """A place where attempts run.
+
+    Every submitted job is reported as ended exactly once and as gone exactly once, whatever the
+    agent does. Only those reports prove that it stopped: `cancel` merely asks, and may be repeated.
+    """
+
+    @property
+    def caps(self) -> Caps: ...
+
+    def submit(self, job: Job) -> None:
+        """Start an attempt. Must not raise: what goes wrong is the ending of the job."""
+
+    def cancel(self, token: int, grace: float) -> None:
+        """Tell an attempt to stop, as firmly as need be once `grace` seconds have passed."""
+
+    async def close(self) -> None:
+        """No more jobs will come; end what idles. Jobs that still run are left alone."""

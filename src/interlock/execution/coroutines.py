@@ -1,0 +1,94 @@
+"""Attempts of async agents: each is a task on the runtime's own event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from functools import partial
+
+from interlock.execution.backend import Caps, Job
+from interlock.execution.ending import Ending, raised, returned
+
+_REMINDERS = 4
+"""An agent that swallows its cancellation is cancelled again, this often within the grace.
+
+Not at once: whoever cleans up in a `finally` must be let finish.
+"""
+
+
+class Coroutines:
+    """The backend of async agents.
+
+    All attempts are children of one TaskGroup, which lives in a task of its own: a group cannot
+    let go of a child that will not end, but the runtime has to go on without it.
+    """
+
+    caps = Caps(kill=False)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._group: asyncio.TaskGroup | None = None
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._closing: asyncio.Future[None] | None = None
+        self.house: asyncio.Task[None] | None = None
+        """The task that the group lives in. It fails only through a bug of ours."""
+
+    async def open(self) -> None:
+        """Make the group; must be awaited before the first job."""
+        loop = asyncio.get_running_loop()
+        self._closing = loop.create_future()
+        opened: asyncio.Future[None] = loop.create_future()
+        self.house = loop.create_task(self._live(opened), name=self._name)
+        await opened
+
+    async def _live(self, opened: asyncio.Future[None]) -> None:
+        assert self._closing is not None
+        async with asyncio.TaskGroup() as self._group:
+            opened.set_result(None)
+            await self._closing
+
+    def submit(self, job: Job) -> None:
+        assert self._group is not None, "open() comes first"
+        run = self._run(job)
+        try:
+            task = self._group.create_task(run, name=job.name, context=job.context)
+        except RuntimeError as error:  # the group is being torn down
+            run.close()
+            job.sink.ended(job.token, raised(error))
+            return
+        self._tasks[job.token] = task
+        task.add_done_callback(partial(self._report_unstarted, job))
+
+    async def _run(self, job: Job) -> None:
+        ending: Ending
+        try:
+            value = await job.call()
+            if inspect.iscoroutine(value):  # a plain function that hands on a coroutine
+                value = await value
+        except GeneratorExit:
+            raise  # nobody will ever run this loop again
+        except BaseException as error:  # noqa: BLE001 - an agent may raise anything; it is its own
+            ending = raised(error)
+        else:
+            ending = returned(value)
+        finally:
+            self._tasks.pop(job.token, None)
+        job.sink.ended(job.token, ending)
+
+    def _report_unstarted(self, job: Job, task: asyncio.Task[None]) -> None:
+        """A task that is cancelled before its first step never runs a line of its coroutine."""
+        if self._tasks.pop(job.token, None) is not None:
+            job.sink.ended(job.token, raised(asyncio.CancelledError()))
+
+    def cancel(self, token: int, grace: float) -> None:
+        task = self._tasks.get(token)
+        if task is not None:
+            task.cancel()
+            loop = task.get_loop()
+            loop.call_later(max(grace / _REMINDERS, 0.001), self.cancel, token, grace)
+
+    async def close(self) -> None:
+        if self._closing is not None and not self._closing.done():
+            self._closing.set_result(None)
+        if self.house is not None and not self._tasks:
+            await asyncio.wait([self.house])

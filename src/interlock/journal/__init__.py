@@ -1,0 +1,1 @@
+"""The record of a run: what happened, in order."""

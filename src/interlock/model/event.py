@@ -1,0 +1,69 @@
+"""What happens in a run, as others see it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+
+class Kind(StrEnum):
+    """What an event tells of. The structured log uses these words as its messages."""
+
+    RUN_STARTED = "run_started"
+    RUN_ENDED = "run_ended"
+    SUBMITTED = "submitted"
+    BLOCKED = "blocked"
+    WAITING = "waiting"
+    STARTED = "started"
+    RETRYING = "retrying"
+    NEEDS_YOU = "needs_you"
+    RUNNING = "running"
+    """A task that needed you goes on."""
+    ASKED_TO_STOP = "asked_to_stop"
+    ENDED = "ended"
+    """An attempt reported how it ended. What becomes of its task: `retrying` or `settled`."""
+    GONE = "gone"
+    """Nothing is left of an attempt that had been told to stop: its claims are free."""
+    SETTLED = "settled"
+    """A task has its outcome."""
+    GRANTED = "granted"
+    """A wait in mid-flight is over."""
+    DENIED = "denied"
+    REFUSED = "refused"
+    ASKED = "asked"
+    """Somebody asked for something: to cancel, pause, answer, change a limit, ..."""
+    REPORTED = "reported"
+    LOGGED = "logged"
+    USED = "used"
+    MISSED = "missed"
+    """Events that were dropped before they could be read; only a slow reader sees this one."""
+
+
+class Event(NamedTuple):
+    """One thing that happened. `data` has the details, by kind; `fields` has them by name."""
+
+    number: int
+    """Counts from 1 within a run, without gaps."""
+    at: float
+    """Seconds since 1970."""
+    kind: Kind
+    task_id: str
+    """Empty where the event is about the run."""
+    data: Any = None
+
+    @property
+    def time(self) -> datetime:
+        """When it happened."""
+        return datetime.fromtimestamp(self.at, UTC)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The details by name."""
+        data = self.data
+        if data is None:
+            return {}
+        if isinstance(data, dict):
+            return dict(data)
+        names: tuple[str, ...] = getattr(data, "_fields", ()) or data.__slots__
+        return {name: getattr(data, name) for name in names if not name.startswith("_")}

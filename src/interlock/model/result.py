@@ -1,0 +1,57 @@
+"""The outcomes of tasks that were run together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from interlock.errors import RunFailed, UnknownTask
+from interlock.model.outcome import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """One outcome for each task, in the order in which the tasks were given."""
+
+    outcomes: tuple[Outcome[Any], ...]
+    duration: float
+    """Seconds from submission to the last outcome."""
+    _by_id: dict[str, Outcome[Any]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_id", {each.task_id: each for each in self.outcomes})
+
+    def __getitem__(self, task_id: str) -> Outcome[Any]:
+        try:
+            return self._by_id[task_id]
+        except KeyError:
+            raise UnknownTask(f"no task of this run has the id {task_id!r}") from None
+
+    def __iter__(self) -> Iterator[Outcome[Any]]:
+        return iter(self.outcomes)
+
+    def __len__(self) -> int:
+        return len(self.outcomes)
+
+    @property
+    def failures(self) -> tuple[Outcome[Any], ...]:
+        """The outcomes of all tasks that did not succeed, for whatever reason."""
+        return tuple(each for each in self.outcomes if not each.succeeded)
+
+    @property
+    def all_succeeded(self) -> bool:
+        """Whether every task succeeded. There is nothing to succeed in an empty run: True."""
+        return not self.failures
+
+    @property
+    def speedup(self) -> float:
+        """How much longer the same attempts would have taken one after another."""
+        one_by_one = sum(each.duration for each in self.outcomes)
+        return one_by_one / self.duration if self.duration > 0 else 1.0
+
+    def raise_for_failures(self) -> None:
+        """Raise RunFailed, with everything that went wrong, unless all succeeded."""
+        failures = self.failures
+        if failures:
+            raise RunFailed(failures, len(self.outcomes))
