@@ -18,13 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
+from typing import Any
 
 from interlock.kernel.lending import give_back_amounts, take_amount
 from interlock.kernel.lines import Line
 from interlock.kernel.meters import Meter
 from interlock.kernel.shelves import Point, Shelf
 from interlock.kernel.table import Table, grant_blocks, waiters_conflict
-from interlock.kernel.waiters import Amounts, Grant, Key, Profile, Waiter
+from interlock.kernel.waiters import Amounts, Grant, Key, Needs, Profile, Waiter
 
 FIRST: float = float("-inf")
 """Stands before every priority in a key: waits in mid-flight."""
@@ -49,7 +50,7 @@ class Admission:
         self.paused = False
         """Nothing starts; waits in mid-flight are still served."""
         self.draining = False
-        """Nothing new starts, but for the children of what runs, which it may be waiting for."""
+        """Nothing new starts, but for what something that runs may be waiting for."""
         self.profiles: dict[object, Profile] = {}
         self.grants = table.grants
         self.zombies: dict[Grant, None] = {}
@@ -74,13 +75,19 @@ class Admission:
     def _held_back(self, waiter: Waiter) -> bool:
         if waiter.midflight:
             return False
-        return self.paused or (self.draining and not waiter.profile.kin)
+        return self.paused or (self.draining and not waiter.profile.exempt)
 
     def profile(
-        self, amounts: Amounts, kin: tuple[Grant, ...], *, midflight: bool, seated: bool
+        self,
+        amounts: Amounts,
+        kin: tuple[Grant, ...] = (),
+        *,
+        midflight: bool = False,
+        seated: bool = False,
+        needed: bool = False,
     ) -> Profile:
         """The profile of those who need these amounts."""
-        key = (amounts, kin, midflight, seated)
+        key = (amounts, kin, midflight, seated, needed)
         found = self.profiles.get(key)
         if found is None:
             found = self.profiles[key] = Profile(key)
@@ -110,6 +117,21 @@ class Admission:
     def withdraw(self, waiter: Waiter) -> None:
         """A waiter gives up; whoever it kept waiting gets its chance. `admit` follows."""
         self._leave(waiter)
+
+    def let_pass(self, waiter: Waiter) -> None:
+        """Something that runs waits for this one: it passes reservations from now on.
+
+        What the due one waits for may be that very attempt, so to hold this one back could be a
+        deadlock. It keeps its age.
+        """
+        old = waiter.profile
+        if old.exempt:
+            return
+        old.count -= 1
+        self.forget_profile(old)
+        waiter.profile = self.profile(old.amounts, needed=True)
+        waiter.profile.count += 1
+        self._place(waiter)
 
     def prioritize(self, waiter: Waiter, priority: int) -> None:
         """Give a waiter another priority; whoever nobody may pass stays first all the same."""
@@ -317,6 +339,14 @@ class Admission:
             for meter in grant.amounts:
                 meter.zombies -= 1
             self._review_closers()
+
+    def occupy(self, owner: Any, needs: Needs, amounts: Amounts, now: float) -> Grant:
+        """Something outside holds this, whoever else does: to others it is a zombie."""
+        grant = Grant(owner, now, None)
+        profile = Profile((amounts, (), False, True, False))
+        self.take(grant, Waiter(owner, needs, profile, self.turn, (0.0, 0.0, 0.0, 0)), now)
+        self.make_zombie(grant)
+        return grant
 
     def lend_slot(self, grant: Grant) -> None:
         """The holder waits in mid-flight: its slot is free for others."""

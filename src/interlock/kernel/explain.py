@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from interlock.kernel.meters import ALL, Meter
-from interlock.kernel.records import Attempt, Entry, Request, Wait
+from interlock.kernel.records import Entry, Occupant, Request, Wait
 from interlock.kernel.waiters import Amounts, Grant
 from interlock.model.claim import Claim
 from interlock.model.conflict import conflicts
@@ -23,8 +23,8 @@ from interlock.model.why import (
     SpentRate,
     StillAlive,
     UnansweredQuestion,
-    UnfinishedChild,
     UnfinishedDependency,
+    UnfinishedTask,
 )
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _own(run: Run, entry: Entry) -> Iterator[Reason]:
         yield Paused(False, max(entry.since, entry.paused_since))
     if run.paused_since is not None:
         yield Paused(True, run.paused_since)
-    if run.draining_since is not None and entry.parent is None:
+    if run.draining_since is not None and entry.parent is None and not entry.needed:
         yield Draining(run.draining_since)
     if entry.retry_timer is not None:
         yield Backoff(entry.attempts, entry.since, entry.retry_at)
@@ -71,8 +71,7 @@ def _own(run: Run, entry: Entry) -> Iterator[Reason]:
 
 
 def _claims(run: Run, entry: Entry) -> Iterator[Reason]:
-    kin = entry.parent.ancestry() if entry.parent is not None else ()
-    yield from _held(run, entry.task.claims, kin)
+    yield from _held(run, entry.task.claims, entry.kin)
     waiter = entry.waiter
     if waiter is None or waiter.exempt:
         return
@@ -90,22 +89,23 @@ def _held(run: Run, claims: tuple[Claim, ...], kin: tuple[Grant, ...]) -> Iterat
     for grant in run.admission.grants:
         if grant in kin:
             continue
-        attempt: Attempt = grant.owner
+        holder, held = _holder(grant)
         for mine in claims:
-            first = ((claim, attempt.started_at) for claim in attempt.entry.task.claims)
-            for theirs, since in (*first, *attempt.extra):
+            for theirs, since in held:
                 witness = _meet(run, mine, theirs)
                 # A name with a capacity is counted, not held; it is explained as capacity.
                 counted = not mine.is_path and mine.resource in run.table.meters
                 if witness is not None and not counted:
-                    yield HeldClaim(
-                        mine,
-                        attempt.entry.task.id,
-                        theirs,
-                        since,
-                        grant.zombie,
-                        witness,
-                    )
+                    yield HeldClaim(mine, holder, theirs, since, grant.zombie, witness)
+
+
+def _holder(grant: Grant) -> tuple[str, list[tuple[Claim, float]]]:
+    """Who holds a grant, and which claims since when."""
+    owner = grant.owner
+    if isinstance(owner, Occupant):
+        return owner.name, [(claim, owner.since) for claim in owner.claims]
+    first = [(claim, owner.started_at) for claim in owner.entry.task.claims]
+    return owner.entry.task.id, [*first, *owner.extra]
 
 
 def _meet(run: Run, mine: Claim, theirs: Claim) -> str | None:
@@ -114,8 +114,8 @@ def _meet(run: Run, mine: Claim, theirs: Claim) -> str | None:
 
 
 def _capacity(run: Run, entry: Entry) -> Iterator[Reason]:
-    kin = entry.parent.ancestry() if entry.parent is not None else ()
-    yield from _amounts(run, entry.amounts, kin, exempt=bool(kin))
+    kin = entry.kin
+    yield from _amounts(run, entry.amounts, kin, exempt=bool(kin) or entry.needed)
     slots = run.table.slots
     if slots.used >= slots.capacity:
         yield _lacking(run, slots, 1)
@@ -137,7 +137,7 @@ def _lacking(run: Run, meter: Meter, wanted: int) -> LackingCapacity:
         slots = meter is run.table.slots
         amount = int(grant.holds_slot) if slots else grant.amounts.get(meter, 0)
         if amount:
-            holders.append((grant.owner.entry.task.id, amount, grant.owner.started_at))
+            holders.append((_holder(grant)[0], amount, grant.since))
     free = 0 if meter.alone else max(0, meter.capacity - meter.used)
     ahead = meter.reserved.owner.task.id if meter.reserved is not None else ""
     return LackingCapacity(meter.name, wanted, free, meter.capacity, tuple(holders), ahead)
@@ -166,9 +166,9 @@ def _midflight(run: Run, entry: Entry) -> Iterator[Reason]:
 def _request(run: Run, request: Request) -> Iterator[Reason]:
     if request.wait is Wait.PERSON and request.waiter is None:
         yield UnansweredQuestion(request.question, request.since)
-    for child in request.children.values():
-        if child.state is not None:
-            yield UnfinishedChild(child.task.id, child.state, child.since)
+    for entry in request.tasks.values():
+        if entry.state is not None:
+            yield UnfinishedTask(entry.task.id, entry.state, entry.since)
     waiter = request.waiter
     if waiter is not None:
         profile = waiter.profile

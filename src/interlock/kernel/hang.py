@@ -34,6 +34,31 @@ def who_hangs(
     return frozenset([(grant, True) for grant in worst] + [(grant, False) for grant in sure])
 
 
+def outlived(
+    run: Run, attempt: Attempt, tasks: Iterable[Entry], batch: Mapping[str, Entry]
+) -> bool:
+    """Whether one of these tasks, or what it comes after, ends no earlier than the attempt.
+
+    That is its own task, and those of its ancestors: with their end it is over itself.
+    """
+    kin = set()
+    above: Attempt | None = attempt
+    while above is not None:
+        kin.add(above.entry)
+        above = above.entry.parent
+    todo, seen = list(tasks), set()
+    while todo:
+        entry = todo.pop()
+        if entry in kin:
+            return True
+        for task_id in entry.task.after:
+            before = batch.get(task_id) or run.entries.get(task_id)
+            if before is not None and task_id not in seen:
+                seen.add(task_id)
+                todo.append(before)
+    return False
+
+
 class _Hope:
     def __init__(
         self,
@@ -70,8 +95,8 @@ class _Hope:
         return frozenset(self.stuck)
 
     def _can_end(self, grant: Grant, attempt: Attempt) -> bool:
-        waits_for = [each for request in attempt.requests.values() for each in request.children]
-        entries = [self.run.entries[each] for each in waits_for]
+        requests = attempt.requests.values()
+        entries = [entry for request in requests for entry in request.tasks.values()]
         if attempt is self.parent:
             entries += self.children.values()
         if not all(map(self._task_ends, entries)):
@@ -91,7 +116,7 @@ class _Hope:
                 if entry.attempt.grant in self.stuck:
                     return False
                 continue
-            kin = entry.parent.ancestry() if entry.parent is not None else ()
+            kin = entry.kin
             if not self._could_have(entry.needs, entry.amounts, kin, kin):
                 return False
             for task_id in entry.task.after:
@@ -169,7 +194,7 @@ def _clash(held: Iterable[tuple[Place, bool]], needs: Needs) -> bool:
 
 def _circular_waits(attempt: Attempt) -> int:
     """How many waits an attempt has open that could be part of a circle."""
-    waits = (Wait.CLAIMS, Wait.CHILDREN)
+    waits = (Wait.CLAIMS, Wait.TASKS)
     return sum(request.wait in waits for request in attempt.requests.values())
 
 

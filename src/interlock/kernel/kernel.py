@@ -14,6 +14,7 @@ from interlock.errors import ClockWentBack, InvalidOption, UsageError
 from interlock.kernel import stimuli as s
 from interlock.kernel.explain import explain
 from interlock.kernel.instructions import Instruction, SetTimer
+from interlock.kernel.occupants import Occupants
 from interlock.kernel.records import Attempt
 from interlock.kernel.run import Run
 from interlock.kernel.steering import Steering
@@ -58,6 +59,7 @@ class Kernel:
         table = Table(slots, capacities or {}, rates or {}, protected, fold_case)
         self._run = run = Run(table, first_token)
         self._steering = steering = Steering(run)
+        occupants = Occupants(run)
         self._announced: float | None = None
         self._handlers: dict[type, Callable[[Any], None]] = {
             s.Submit: run.submit,
@@ -67,13 +69,15 @@ class Kernel:
             s.Extend: run.midflight.extend,
             s.Take: run.midflight.take,
             s.Used: run.midflight.used,
-            s.AwaitChildren: run.midflight.await_children,
+            s.AwaitTasks: run.midflight.await_tasks,
             s.Ask: run.midflight.ask,
             s.Answer: run.midflight.answer,
             s.Cancel: steering.cancel,
             s.CancelGroup: steering.cancel_group,
             s.SetCapacity: steering.set_capacity,
             s.HoldRate: steering.hold_rate,
+            s.Occupy: occupants.occupy,
+            s.Vacate: occupants.vacate,
             s.Pause: steering.pause,
             s.Unpause: steering.unpause,
             s.Prioritize: steering.prioritize,
@@ -147,9 +151,11 @@ class Kernel:
         return Progress(**counts, zombies=len(self._run.admission.zombies))
 
     def alive(self) -> Iterator[Alive]:
-        """Attempts that hold something, zombies included."""
+        """Attempts of this run that hold something, zombies included."""
         for grant in self._run.admission.grants:
-            attempt: Attempt = grant.owner
+            attempt = grant.owner
+            if not isinstance(attempt, Attempt):
+                continue
             yield Alive(
                 attempt.entry.task.id,
                 attempt.token,

@@ -1,4 +1,4 @@
-"""Waits of a running attempt: for more claims, a rate, its children, a person.
+"""Waits of a running attempt: for more claims, a rate, other tasks, a person.
 
 Whoever waits in mid-flight keeps its claims and lends out its slot (only a rate is waited for
 with the slot in hand); with several waits open, until the last of them is over. It gets a slot
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from interlock.errors import ChildWouldDeadlock, InvalidOption, UnknownResource, UnknownTask
 from interlock.kernel import stimuli as s
 from interlock.kernel.admission import FIRST
-from interlock.kernel.hang import who_hangs
+from interlock.kernel.hang import outlived, who_hangs
 from interlock.kernel.instructions import Deny, Resume
 from interlock.kernel.records import Attempt, Entry, Request, Wait
 from interlock.kernel.waiters import Amounts, Needs, Profile, Waiter
@@ -33,6 +33,8 @@ class Midflight:
         self._arrivals = 0
         self._extra: dict[Attempt, list[Needs]] = {}
         self.waiting: dict[Request, None] = {}
+        self.awaited: dict[str, dict[Request, None]] = {}
+        """Unfinished tasks that attempts wait for, and those waits."""
 
     # -- asking -----------------------------------------------------------------------------
 
@@ -97,24 +99,26 @@ class Midflight:
                 run.admission.reopen(meter)
                 return
 
-    def await_children(self, stimulus: s.AwaitChildren) -> None:
-        """Wait until these children have ended."""
+    def await_tasks(self, stimulus: s.AwaitTasks) -> None:
+        """Wait until these tasks have ended."""
         attempt = self._open(stimulus)
         if attempt is None:
             return
         run = self._run
-        children = attempt.entry.children or {}
-        for task_id in stimulus.children:
-            if task_id not in children and task_id not in run.ends:
-                raise UnknownTask(f"task {stimulus.task_id!r} has no child called {task_id!r}")
+        tasks = {each: run.unfinished(each) for each in stimulus.tasks if each not in run.ends}
         hanging = who_hangs(run)
-        request = self._request(attempt, stimulus.request, Wait.CHILDREN)
-        request.children = {each: children[each] for each in stimulus.children if each in children}
-        if not request.children:
+        request = self._request(attempt, stimulus.request, Wait.TASKS)
+        request.tasks = tasks
+        if not tasks:
             self._return(request)
+        elif outlived(run, attempt, tasks.values(), {}):
+            self._deny(request, "it would wait for its own end, or for that of an ancestor")
         elif who_hangs(run) - hanging:
-            self._deny(request, "its children wait for what only its own end would free")
+            self._deny(request, "what it waits for would wait for what only its own end frees")
         else:
+            self._need(tasks.values())
+            for task_id in tasks:
+                self.awaited.setdefault(task_id, {})[request] = None
             self._lend(attempt)
 
     def ask(self, stimulus: s.Ask) -> None:
@@ -144,19 +148,19 @@ class Midflight:
         self._resume(request)
         self._reseat(request.attempt)
 
-    def child_ended(self, attempt: Attempt, task_id: str) -> None:
-        """A child has its outcome: whoever waits for it waits for one less."""
-        children = attempt.entry.children
-        if children is not None:
-            children.pop(task_id, None)
-        for request in list(attempt.requests.values()):
-            if request.children.pop(task_id, None) is not None and not request.children:
+    def task_ended(self, task_id: str) -> None:
+        """A task has its outcome: whoever waits for it waits for one less."""
+        for request in self.awaited.pop(task_id, ()):
+            del request.tasks[task_id]
+            if not request.tasks:
                 self._return(request)
 
     def abandon(self, attempt: Attempt) -> None:
         """The attempt's outcome is decided: it waits for nothing more."""
         for request in attempt.requests.values():
             self.waiting.pop(request, None)
+            for task_id in request.tasks:
+                del self.awaited[task_id][request]
             if request.waiter is not None:
                 self._run.admission.withdraw(request.waiter)
         attempt.requests = {}
@@ -168,9 +172,12 @@ class Midflight:
 
     def refuse_hanging_children(self, parent: Attempt, batch: Mapping[str, Entry]) -> None:
         """Raise if children could only start after the parent ended; the batch is dropped."""
-        if who_hangs(self._run, parent, batch) - who_hangs(self._run):
+        run = self._run
+        if outlived(run, parent, batch.values(), batch) or (
+            who_hangs(run, parent, batch) - who_hangs(run)
+        ):
             for entry in batch.values():
-                self._run.table.forget(entry.needs)
+                run.table.forget(entry.needs)
             raise ChildWouldDeadlock(
                 f"children {', '.join(map(repr, batch))} of task {parent.entry.task.id!r} could "
                 "only start after it has ended, and it would wait for them; let them come after "
@@ -179,13 +186,25 @@ class Midflight:
 
     # -- inside -----------------------------------------------------------------------------
 
-    def _open(self, stimulus: s.Extend | s.Take | s.AwaitChildren | s.Ask) -> Attempt | None:
+    def _open(self, stimulus: s.Extend | s.Take | s.AwaitTasks | s.Ask) -> Attempt | None:
         attempt = self._run.current(stimulus.task_id, stimulus.token, stimulus)
         if attempt is not None and stimulus.request in attempt.requests:
             raise InvalidOption(
                 f"task {stimulus.task_id!r} has an open request {stimulus.request} already"
             )
         return attempt
+
+    def _need(self, entries: Iterable[Entry]) -> None:
+        """Let these tasks, and those they come after, pass reservations and start in a drain."""
+        todo = list(entries)
+        while todo:
+            entry = todo.pop()
+            if entry.needed:
+                continue
+            entry.needed = True
+            if entry.waiter is not None:
+                self._run.admission.let_pass(entry.waiter)
+            todo += filter(None, map(self._run.entries.get, entry.task.after))
 
     def _request(
         self, attempt: Attempt, number: int, wait: Wait, claims: tuple[Claim, ...] = ()
@@ -207,7 +226,7 @@ class Midflight:
     def _try(self, request: Request, needs: Needs, amounts: Amounts) -> bool:
         """Grant a request at once, if everything it asks for is free."""
         # Nobody waits with this profile: it is only a look.
-        profile = Profile((amounts, request.attempt.ancestry(), True, True))
+        profile = Profile((amounts, request.attempt.ancestry(), True, True, False))
         waiter = Waiter(request, needs, profile, self._run.admission.turn, (FIRST, 0.0, 0.0, 0))
         if waiter.profile.short(waiter) or self._run.table.blocker(waiter):
             return False

@@ -25,6 +25,7 @@ class Entry:
         "estimate",
         "group",
         "missing",
+        "needed",
         "needs",
         "parent",
         "paused_since",
@@ -66,8 +67,15 @@ class Entry:
         self.deadline: Timer | None = None
         self.paused_since: float | None = None
         self.group: Group | None = None
+        self.needed = False
+        """Something that runs waits for it, or for what comes after it, or has done so."""
         self.parent: Attempt | None = None
         self.children: dict[str, Entry] | None = None
+
+    @property
+    def kin(self) -> tuple[Grant, ...]:
+        """What its ancestors hold, which it may share."""
+        return self.parent.ancestry() if self.parent is not None else ()
 
 
 class Attempt:
@@ -102,7 +110,7 @@ class Wait(StrEnum):
 
     CLAIMS = "claims"
     RATE = "rate"
-    CHILDREN = "children"
+    TASKS = "tasks"
     PERSON = "person"
 
 
@@ -111,12 +119,12 @@ class Request:
 
     __slots__ = (
         "attempt",
-        "children",
         "claims",
         "grant",
         "number",
         "question",
         "since",
+        "tasks",
         "wait",
         "waiter",
     )
@@ -128,14 +136,26 @@ class Request:
         self.wait = wait
         self.since = since
         self.claims: tuple[Claim, ...] = ()
-        self.children: dict[str, Entry] = {}
-        """Children that have not ended yet."""
+        self.tasks: dict[str, Entry] = {}
+        """Tasks that have not ended yet."""
         self.question = ""
         self.waiter: Waiter | None = None
 
     def is_it(self, token: int, number: int) -> bool:
         """Whether this is that request of that attempt."""
         return self.attempt.token == token and self.number == number
+
+
+class Occupant:
+    """Something outside the run that holds claims; the owner of its grant."""
+
+    __slots__ = ("claims", "name", "needs", "since")
+
+    def __init__(self, name: str, claims: tuple[Claim, ...], needs: Needs, since: float) -> None:
+        self.name = name
+        self.claims = claims
+        self.needs = needs
+        self.since = since
 
 
 class Group:

@@ -51,7 +51,9 @@ class Run:
         """Unfinished tasks, and finished ones of which an attempt is still alive."""
         self.ends: dict[str, State] = {}
         self.ended_at: dict[str, float] = {}
-        self._known: Mapping[str, object] = ChainMap[str, Any](self.entries, self.ends)
+        self.known: Mapping[str, object] = ChainMap[str, Any](self.entries, self.ends)
+        self.occupants: dict[str, Grant] = {}
+        """What is held from outside, by name."""
         self.groups: dict[str, Group] = {}
         self.counts = dict.fromkeys(State, 0)
         self.now = float("-inf")
@@ -86,7 +88,7 @@ class Run:
             raise InvalidOption(
                 f"the group's deadline is {stimulus.deadline}; it must be 0 or more"
             )
-        check_submission(stimulus.tasks, self._known, self.table)
+        check_submission(stimulus.tasks, self.known, self.occupants, self.table)
         batch = {task.id: self._entry(task) for task in stimulus.tasks}
         for entry in batch.values():
             entry.parent = parent
@@ -163,11 +165,10 @@ class Run:
     def enqueue(self, entry: Entry) -> None:
         """Let a ready task wait for claims and a slot."""
         self._arrivals += 1
-        kin = entry.parent.ancestry() if entry.parent is not None else ()
         entry.waiter = Waiter(
             entry,
             entry.needs,
-            self.admission.profile(entry.amounts, kin, midflight=False, seated=False),
+            self.admission.profile(entry.amounts, entry.kin, needed=entry.needed),
             self.admission.turn,
             start_key(entry, len(self.entries), self._arrivals),
         )
@@ -336,7 +337,12 @@ class Run:
         count_claims(entry, -1)
         if entry.attempt is None:
             self._forget(entry)
-        if entry.dependents or entry.parent is not None or entry.group is not None:
+        if (
+            entry.dependents
+            or entry.parent is not None
+            or entry.group is not None
+            or task_id in self.midflight.awaited
+        ):
             self._agenda.append(partial(self._after_settling, entry))
 
     def _after_settling(self, entry: Entry) -> None:
@@ -351,8 +357,9 @@ class Run:
             dependent.missing -= 1
             if not dependent.missing:
                 self._make_ready(dependent)
-        if entry.parent is not None:
-            self.midflight.child_ended(entry.parent, task_id)
+        self.midflight.task_ended(task_id)
+        if entry.parent is not None and entry.parent.entry.children is not None:
+            entry.parent.entry.children.pop(task_id, None)
         group = entry.group
         if group is not None:
             del group.members[task_id]

@@ -69,7 +69,7 @@ class Shelf:
             no_reader, no_writer = point.excludes(False, kin), point.excludes(True, kin)
         reader = None if no_reader else self._first(self.readers)
         writer = None if no_writer else self._first(self.writers)
-        if not kin and point.lines is not None and point.lines.closed:
+        if not self.profile.exempt and point.lines is not None and point.lines.closed:
             if reader is not None and point.lines.bars(reader, False):
                 reader = None
             if writer is not None and point.lines.bars(writer, True):

@@ -99,13 +99,16 @@ class Used(NamedTuple):
     amount: int
 
 
-class AwaitChildren(NamedTuple):
-    """A running attempt waits until these children have ended; answered like `Extend`."""
+class AwaitTasks(NamedTuple):
+    """A running attempt waits until these tasks of the run have ended; answered like `Extend`.
+
+    They may be its children or any others; those that have ended count as over.
+    """
 
     task_id: str
     token: int
     request: int
-    children: tuple[str, ...]
+    tasks: tuple[str, ...]
 
 
 class Ask(NamedTuple):
@@ -138,6 +141,24 @@ class HoldRate(NamedTuple):
     until: float
 
 
+class Occupy(NamedTuple):
+    """Something outside this run holds these claims: what is left of an attempt of an earlier run.
+
+    It is a fact, so it is not asked whether they are free. To others it is a zombie without a
+    slot; its name is one among the ids of tasks. Rates, and amounts of what has no capacity in
+    this run, are not held.
+    """
+
+    name: str
+    claims: tuple[Claim, ...]
+
+
+class Vacate(NamedTuple):
+    """What came with `Occupy` is gone: others can have its claims."""
+
+    name: str
+
+
 class Pause(NamedTuple):
     """Start nothing, or not this task, until `Unpause`."""
 
@@ -162,7 +183,10 @@ class Tick(NamedTuple):
 
 
 class Drain(NamedTuple):
-    """Take no new tasks and start no further attempts; what runs may finish, with its children."""
+    """Take no new tasks and start no further attempts; what runs may finish.
+
+    With it may its children, and what it waits for.
+    """
 
 
 class Shutdown(NamedTuple):
@@ -179,11 +203,13 @@ Stimulus = (
     | Extend
     | Take
     | Used
-    | AwaitChildren
+    | AwaitTasks
     | Ask
     | Answer
     | SetCapacity
     | HoldRate
+    | Occupy
+    | Vacate
     | Pause
     | Unpause
     | Prioritize

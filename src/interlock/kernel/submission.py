@@ -16,7 +16,12 @@ from interlock.model.task import Task
 _REACH = 32
 
 
-def check_submission(tasks: Sequence[Task], known: Mapping[str, object], table: Table) -> None:
+def check_submission(
+    tasks: Sequence[Task],
+    known: Mapping[str, object],
+    occupants: Mapping[str, object],
+    table: Table,
+) -> None:
     """Raise for what cannot be, beside the tasks of the run that are known; changes nothing."""
     if not isinstance(tasks, (tuple, list)):
         raise InvalidOption(f"tasks come as a tuple of tasks, not as {tasks!r}")
@@ -24,7 +29,7 @@ def check_submission(tasks: Sequence[Task], known: Mapping[str, object], table: 
     for task in tasks:
         if not isinstance(task, Task):
             raise InvalidOption(f"{task!r} is no task")
-        if task.id in batch or task.id in known:
+        if task.id in batch or task.id in known or task.id in occupants:
             raise DuplicateId(f"there is already a task with the id {task.id!r}; ids are unique")
         if not isinstance(task.deadline, float | None):
             raise InvalidOption(f"task {task.id!r}: the kernel takes a deadline in seconds from now")

@@ -70,7 +70,7 @@ class Table:
         totals: dict[str, int] = {}
         for claim in claims:
             if claim.is_path:
-                pattern = self._parse(task_id, claim)
+                pattern = self.read(task_id, claim)
                 if self.protected and claim.mode is Mode.WRITE:
                     self._check_protected(task_id, claim, pattern)
                 continue
@@ -99,7 +99,8 @@ class Table:
                     f"{what} of {meter.capacity}: it could never get that much"
                 )
 
-    def _parse(self, task_id: str, claim: Claim) -> Pattern:
+    def read(self, task_id: str, claim: Claim) -> Pattern:
+        """The pattern of a claim on paths, if it is one that something can match."""
         try:
             pattern = parse(claim.resource, fold_case=self.fold_case)
             for each in pattern.alternatives:

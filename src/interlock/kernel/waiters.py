@@ -21,10 +21,10 @@ Needs = tuple[tuple["Place", bool], ...]
 Amounts = tuple[tuple["Meter", int], ...]
 
 
-ProfileKey = tuple[Amounts, tuple["Grant", ...], bool, bool]
-"""Amounts, grants of kin (the own one first in mid-flight), in mid-flight or not, seated or not.
+ProfileKey = tuple[Amounts, tuple["Grant", ...], bool, bool, bool]
+"""Amounts, grants of kin (the own one first in mid-flight), in mid-flight, seated, needed or not.
 
-Seated waiters hold a slot already."""
+Seated waiters hold a slot already; needed ones are what something that runs waits for."""
 
 
 class Grant:
@@ -68,6 +68,7 @@ class Profile:
     __slots__ = (
         "amounts",
         "count",
+        "exempt",
         "free",
         "key",
         "kin",
@@ -81,7 +82,9 @@ class Profile:
 
     def __init__(self, key: ProfileKey) -> None:
         self.key = key
-        self.amounts, self.kin, self.midflight, self.seated = key
+        self.amounts, self.kin, self.midflight, self.seated, needed = key
+        self.exempt = self.midflight or bool(self.kin) or needed
+        """Whether the waiters pass reservations: in mid-flight, and what such waits may be for."""
         # Grants whose places the waiters may share: their ancestors', and in mid-flight their own.
         # Amounts are shared only with ancestors: who asks for more in mid-flight wants more.
         self.lenders = self.kin[1:] if self.midflight else self.kin
@@ -153,5 +156,5 @@ class Waiter:
 
     @property
     def exempt(self) -> bool:
-        """Whether it passes reservations: waits in mid-flight, and children of what runs."""
-        return self.midflight or bool(self.profile.kin)
+        """Whether it passes reservations."""
+        return self.profile.exempt

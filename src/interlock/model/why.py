@@ -157,15 +157,15 @@ class UnansweredQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class UnfinishedChild:
-    """A running task waits for its child."""
+class UnfinishedTask:
+    """A running task waits for another one to end."""
 
     task_id: str
     state: State
     since: float
 
     def __str__(self) -> str:
-        return f"waits for its child {self.task_id}, which is {self.state} since {self.since:g}"
+        return f"waits for {self.task_id}, which is {self.state} since {self.since:g}"
 
 
 Reason = (
@@ -179,7 +179,7 @@ Reason = (
     | Backoff
     | StillAlive
     | UnansweredQuestion
-    | UnfinishedChild
+    | UnfinishedTask
 )
 
 

@@ -67,8 +67,13 @@ def usage(
 
     An attempt and its descendants together use what it holds, or more where they need more.
     """
+    # Whoever has all of it has what there was when it came, perhaps more than there is now.
     own: dict[Attempt | None, int] = {
-        a: sum(_size(shadow, c) for c in a.claims if c.resource == resource and not c.is_path)
+        a: sum(
+            shadow.most[resource] if c.mode is Mode.ALONE else c.amount
+            for c in a.claims
+            if c.resource == resource and not c.is_path
+        )
         for a in attempts
     }
     if item is not None and claim is not None:

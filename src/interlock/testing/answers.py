@@ -24,7 +24,9 @@ def check(shadow: Shadow, kernel: Kernel) -> None:
     _check_progress(shadow, kernel)
     said = sorted(kernel.alive())
     alive = sorted(
-        (a.item.id, a.token, a.over, a.has_slot, a.started_at) for a in shadow.alive.values()
+        (a.item.id, a.token, a.over, a.has_slot, a.started_at)
+        for a in shadow.alive.values()
+        if not a.outside
     )
     if said != alive:
         raise Violation(f"alive() says {said}, not {alive}")
@@ -93,7 +95,7 @@ def _is_true(shadow: Shadow, item: Item, reason: why.Reason) -> bool:
                 and clash(reason.claim, reason.holder_claim, shadow.fold_case)
             )
         case why.ReservedClaim(older=older):
-            held_back = not item.running and item.parent is None
+            held_back = not item.running and not item.exempt
             return held_back and shadow.items[older].may_close and older in shadow.open
         case why.LackingCapacity(resource="slots"):
             return _lacks_slot(shadow, item)
@@ -106,15 +108,15 @@ def _is_true(shadow: Shadow, item: Item, reason: why.Reason) -> bool:
         case why.Paused():
             return shadow.paused if reason.everything else item.paused
         case why.Draining():
-            return shadow.draining and item.parent is None
+            return shadow.draining and not item.exempt
         case why.Backoff():
             return item.due == reason.until
         case why.StillAlive():
             return item.attempt is not None and item.attempt.over
         case why.UnansweredQuestion():
             return any(r.kind == "ask" and not r.answered for r in _requests(item))
-        case why.UnfinishedChild(task_id=name):
-            awaited = any(name in request.children for request in _requests(item))
+        case why.UnfinishedTask(task_id=name):
+            awaited = any(name in request.tasks for request in _requests(item))
             return awaited and shadow.items[name].status is None
 
 
@@ -140,10 +142,10 @@ def _missing(shadow: Shadow, item: Item, reasons: tuple[why.Reason, ...]) -> str
     questions = sum(isinstance(r, why.UnansweredQuestion) for r in reasons)
     if questions != sum(r.kind == "ask" and not r.answered for r in _requests(item)):
         return "a question"
-    children = [r.task_id for r in reasons if isinstance(r, why.UnfinishedChild)]
-    for name in (name for request in _requests(item) for name in request.children):
-        if shadow.items[name].status is None and name not in children:
-            return f"its child {name}"
+    awaited = [r.task_id for r in reasons if isinstance(r, why.UnfinishedTask)]
+    for name in (name for request in _requests(item) for name in request.tasks):
+        if shadow.items[name].status is None and name not in awaited:
+            return f"{name}, which it waits for"
     paused = (shadow.paused or item.paused) and not item.running
     if paused and not any(isinstance(r, why.Paused) for r in reasons):
         return "the pause"
@@ -158,7 +160,7 @@ def _lacks_slot(shadow: Shadow, item: Item) -> bool:
         return True
     return any(
         item.attempt.needs_slot(r)
-        and (r.answered or all(shadow.items[c].status is not None for c in r.children))
+        and (r.answered or all(shadow.items[name].status is not None for name in r.tasks))
         for r in _requests(item)
         if r.kind != "ask" or r.answered
     )

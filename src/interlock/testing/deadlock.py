@@ -12,7 +12,7 @@ from interlock.testing.shadow import Attempt, Item, Request, Shadow
 
 _NOT_ASKED = -1
 """The number of a request that is only imagined."""
-_CIRCULAR = ("extend", "children")
+_CIRCULAR = ("extend", "tasks")
 """The waits that can be part of a circle: a rate comes back by itself, a person answers."""
 
 
@@ -35,7 +35,7 @@ def may_be_stuck(shadow: Shadow) -> list[Attempt]:
 def would_hang(shadow: Shadow, parent: Attempt, tasks: tuple[Task, ...]) -> bool:
     """Whether a parent that waited for these children could wait for ever."""
     children = {t.id: Item(t, shadow.now, parent, None) for t in tasks}
-    parent.requests[_NOT_ASKED] = Request("children", _NOT_ASKED, children=tuple(children))
+    parent.requests[_NOT_ASKED] = Request("tasks", _NOT_ASKED, tasks=tuple(children))
     shadow.items.update(children)
     shadow.open.update(children)
     hangs = depends_on_order(shadow) or parent in may_be_stuck(shadow)
@@ -88,17 +88,20 @@ class _Hope:
 
     def _can_go_on(self, attempt: Attempt) -> bool:
         """Whether everything that an attempt waits for could be there at the same time."""
+        names = [name for request in attempt.requests.values() for name in request.tasks]
+        if not self.shadow.needed_for(names).isdisjoint({attempt.item, *attempt.item.ancestors()}):
+            return False  # It is over itself when one of those ends.
         parent = attempt.item.parent
         if not self.cautious and parent is not None and parent not in self.held:
             return True  # It comes to its end with its parent, which nothing keeps from ending.
         requests = attempt.requests.values()
-        if any(self._unfinished(name) for r in requests for name in r.children):
+        if any(map(self._unfinished, names)):
             return False
         claims = [c for request in requests for c in request.claims]
         # What one request was granted the others cannot have: an attempt gives nothing back.
         counted = self.shadow.counted
-        names = Counter(name for r in requests for name in {c.resource for c in counted(r.claims)})
-        for name in (name for name, times in names.items() if times > 1):
+        asked = Counter(name for r in requests for name in {c.resource for c in counted(r.claims)})
+        for name in (name for name, times in asked.items() if times > 1):
             parts = [c for c in claims if c.resource == name and not c.is_path]
             total = sum(c.amount for c in parts)
             if total > self.most[name] or any(c.mode is Mode.ALONE for c in parts):

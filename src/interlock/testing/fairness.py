@@ -20,8 +20,8 @@ def overtaking_limit(slots: int) -> int:
 
 def started(shadow: Shadow, item: Item, seen: Counter[str]) -> None:
     """A task starts: count it against every older one that waits."""
-    if item.parent is not None:
-        return  # Its parent may be what an older one waits for: it cannot be held back.
+    if item.exempt:
+        return  # What waits for it may be what an older one waits for: it cannot be held back.
     born = shadow.step if item.ready is None else item.ready
     older = [i for i in shadow.waiting() if i.ready is not None and i.ready < born]
     older = [i for i in older if i is not item and not i.paused]
@@ -167,7 +167,7 @@ def _held_back(shadow: Shadow, item: Item) -> bool:
 
 def _stands_against(shadow: Shadow, older: Item, claims: tuple[Claim, ...], item: Item) -> bool:
     """Whether that reservation keeps this task from starting."""
-    if older is item or older.ready is None or older.paused or item.parent is not None:
+    if older is item or older.ready is None or older.paused or item.exempt:
         return False
     if item.ready is None or certain_zombies_against(shadow, older):
         return False
@@ -183,8 +183,8 @@ def could_start(shadow: Shadow, item: Item) -> bool:
     claims = item.task.claims
     if shadow.paused or item.paused or item.attempt is not None:
         return False
-    if shadow.draining and item.parent is None:
-        return False  # Children may start: whoever runs may need them to come to its end.
+    if shadow.draining and not item.exempt:
+        return False  # The others may start: whoever runs may need them to come to its end.
     if shadow.unmet(item) or shadow.slots_taken() >= shadow.slots:
         return False
     if shadow.against(item, claims) or lacking(shadow, item, claims):
@@ -202,7 +202,7 @@ def _takes_ahead(shadow: Shadow, claims: tuple[Claim, ...]) -> bool:
 def _could_resume(shadow: Shadow, attempt: Attempt, request: Request) -> bool:
     if attempt.needs_slot(request) and shadow.slots_taken() >= shadow.slots:
         return False
-    if any(shadow.items[child].status is None for child in request.children):
+    if any(shadow.items[name].status is None for name in request.tasks):
         return False
     if request.kind == "ask":
         return request.answered

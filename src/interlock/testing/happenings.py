@@ -7,6 +7,7 @@ from typing import assert_never
 
 from interlock.kernel import stimuli as event
 from interlock.model.outcome import State
+from interlock.model.task import Task
 from interlock.testing import rules
 from interlock.testing.shadow import Attempt, Group, Item, Request, Shadow
 
@@ -16,7 +17,7 @@ REPORTS = (
     event.Extend,
     event.Take,
     event.Used,
-    event.AwaitChildren,
+    event.AwaitTasks,
     event.Ask,
 )
 """What an attempt says, and may say only while it has the right to."""
@@ -70,8 +71,9 @@ class Happenings:
             case event.Extend() | event.Take():
                 kind = "extend" if isinstance(stimulus, event.Extend) else "take"
                 self._waits(stimulus.token, Request(kind, stimulus.request, stimulus.claims))
-            case event.AwaitChildren():
-                request = Request("children", stimulus.request, children=stimulus.children)
+            case event.AwaitTasks():
+                self._note_strangers(stimulus)
+                request = Request("tasks", stimulus.request, tasks=stimulus.tasks)
                 self._waits(stimulus.token, request)
             case event.Ask():
                 self._waits(stimulus.token, Request("ask", stimulus.request))
@@ -97,6 +99,11 @@ class Happenings:
             case event.HoldRate():
                 held = shadow.held_until.get(stimulus.resource, 0.0)
                 shadow.held_until[stimulus.resource] = max(held, stimulus.until)
+            case event.Occupy():
+                self._occupied(stimulus)
+            case event.Vacate():
+                token = next(t for t, a in shadow.alive.items() if a.item.id == stimulus.name)
+                del shadow.alive[token]
             case event.Pause() | event.Unpause():
                 paused = isinstance(stimulus, event.Pause)
                 if stimulus.task_id is None:
@@ -188,6 +195,29 @@ class Happenings:
         self.turn.went.append(attempt.token)
         del self.shadow.alive[attempt.token]
         attempt.item.attempt = None
+
+    def _occupied(self, stimulus: event.Occupy) -> None:
+        """Something outside the run holds this, as a zombie does that nobody can bring to an end.
+
+        An amount of something that has no capacity here means nothing here.
+        """
+        shadow = self.shadow
+        known = [c for c in stimulus.claims if c.amount == 1 or shadow.counted([c])]
+        task = Task(stimulus.name, claims=[c for c in known if not shadow.rated([c])])
+        attempt = Attempt(Item(task, shadow.now, None, None), 1, -shadow.step, shadow.now, ())
+        attempt.claims = task.claims
+        attempt.stopped, attempt.has_slot, attempt.outside = True, False, True
+        if shadow.against(attempt.item, attempt.claims):
+            self.seen["occupied although it was held"] += 1
+        shadow.alive[attempt.token] = attempt
+
+    def _note_strangers(self, stimulus: event.AwaitTasks) -> None:
+        shadow = self.shadow
+        asker = shadow.alive[stimulus.token]
+        for item in shadow.needed_for(stimulus.tasks):
+            stranger = item.parent is not asker and item.id in stimulus.tasks
+            self.seen["waits for a stranger"] += stranger
+            self.seen["waits for its own kind"] += item in (asker.item, *asker.item.ancestors())
 
     def _pause(self, item: Item, paused: bool) -> None:
         if item.paused and not paused and item.ready is not None:

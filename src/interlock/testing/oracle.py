@@ -85,7 +85,7 @@ class Oracle:
         if shadow.open:
             names = ", ".join(f"{i.id} ({shadow.state(i)})" for i in shadow.open.values())
             raise Violation(f"S5: nothing more happens, yet these have not ended: {names}")
-        if shadow.alive:
+        if any(not attempt.outside for attempt in shadow.alive.values()):
             raise Violation(f"S4: attempts are left alive: {sorted(shadow.alive)}")
 
     # What the kernel said
@@ -116,6 +116,7 @@ class Oracle:
     def _start(self, item: Item, start: told.Start) -> None:
         shadow = self.shadow
         fairness.started(shadow, item, self.seen)
+        self.seen["needed in a drain"] += shadow.draining and item.parent is None
         attempt = Attempt(item, start.attempt, start.token, shadow.now, item.task.claims)
         item.attempts += 1
         item.ready = item.due = None
@@ -171,7 +172,7 @@ class Oracle:
         waiter = shadow.alive.get(resume.token)
         over = resume.token in self._turn.ended or (waiter is not None and waiter.doomed)
         if over and not resume.claims:
-            return  # It ended in the same turn, or has to, after the children it waited for.
+            return  # It ended in the same turn, or has to, after the tasks it waited for.
         attempt, request = rules.check_resume(shadow, resume)
         if request.kind == "extend" and request.claims:
             if resume.grant <= shadow.last_token:
@@ -194,13 +195,18 @@ class Oracle:
         self.seen[f"denied: {request.kind}"] += 1
 
     def _lend_slot(self, told_now: list[told.Instruction]) -> None:
-        """Who has to wait for what it asked lends its slot out (a `Take` keeps it)."""
+        """Who has to wait for what it asked lends its slot out (a `Take` keeps it).
+
+        The tasks that it waits for, and those before them, may be held back no more.
+        """
         asker, request = self._turn.asker, self._turn.request
         if asker is None or request is None or not request.lends:
             return
         answers = [i for i in told_now if isinstance(i, (told.Resume, told.Deny))]
         if not any((i.token, i.request) == (asker.token, request.number) for i in answers):
             asker.has_slot = False
+            for item in self.shadow.needed_for(request.tasks):
+                item.needed = True
 
     def _become_ready(self, kernel: Kernel | None) -> None:
         """Note which tasks are ready from now on: their age begins here."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from interlock.kernel import lending as lending_module
+from interlock.kernel.admission import Admission
 from interlock.kernel.kernel import Kernel
 from interlock.kernel.meters import Meter
+from interlock.kernel.occupants import Occupants
 from interlock.kernel.records import Attempt
 from interlock.kernel.run import Run
 from interlock.kernel.steering import Steering
@@ -76,6 +78,46 @@ def _(original: Any) -> Any:
         return (*original(self), *(c.attempt.grant for c in children if c.attempt is not None))
 
     return ancestry
+
+
+# What is held from outside
+
+
+@plant("what is held here already cannot be held from outside", Admission, "occupy")
+def _(original: Any) -> Any:
+    def occupy(self: Any, owner: Any, needs: Any, amounts: Any, now: float) -> Any:
+        free = tuple(need for need in needs if not any(p.writers for p in need[0].looks))
+        return original(self, owner, free, amounts, now)
+
+    return occupy
+
+
+@plant("amounts cannot be held from outside", Admission, "occupy")
+def _(original: Any) -> Any:
+    return lambda self, owner, needs, amounts, now: original(self, owner, needs, (), now)
+
+
+@plant("claims that are vacated wake nobody", Occupants, "vacate")
+def _(original: Any) -> Any:
+    def vacate(self: Any, stimulus: Any) -> None:
+        admission = self._run.admission
+        released, admission._released = admission._released, lambda point: None
+        original(self, stimulus)
+        admission._released = released
+
+    return vacate
+
+
+@plant("one who is blocked from outside holds everybody back", Admission, "_zombie_blocks")
+def _(original: Any) -> Any:
+    def zombie_blocks(self: Any, waiter: Any) -> bool:
+        zombies = self.zombies
+        self.zombies = [grant for grant in zombies if isinstance(grant.owner, Attempt)]
+        blocks = bool(original(self, waiter))
+        self.zombies = zombies
+        return blocks
+
+    return zombie_blocks
 
 
 # Limits

@@ -16,6 +16,38 @@ def _(original: Any) -> Any:
     return lambda *arguments: frozenset()
 
 
+@plant("a wait for an ancestor is not denied", midflight_module, "outlived")
+def _(original: Any) -> Any:
+    return lambda *arguments: False
+
+
+@plant("only parents hear that a task they wait for has ended", Midflight, "task_ended")
+def _(original: Any) -> Any:
+    def task_ended(self: Any, task_id: str) -> None:
+        waits = self.awaited.get(task_id, ())
+        for request in [r for r in waits if task_id not in (r.attempt.entry.children or {})]:
+            del waits[request], request.tasks[task_id]
+        original(self, task_id)
+
+    return task_ended
+
+
+@plant("what is waited for is held back like anything else", Admission, "let_pass")
+def _(original: Any) -> Any:
+    return lambda self, waiter: None
+
+
+@plant("a wait for several tasks is over with the first of them", Midflight, "task_ended")
+def _(original: Any) -> Any:
+    def task_ended(self: Any, task_id: str) -> None:
+        for request in self.awaited.get(task_id, ()):
+            for other in [name for name in request.tasks if name != task_id]:
+                del request.tasks[other], self.awaited[other][request]
+        original(self, task_id)
+
+    return task_ended
+
+
 @plant("whoever asks a person keeps the slot", Midflight, "_lend")
 def _(original: Any) -> Any:
     def lend(self: Any, attempt: Any) -> None:

@@ -47,7 +47,7 @@ def check_start(shadow: Shadow, start: told.Start) -> None:
         raise Violation(f"S12: {start} before its backoff is over at {item.due}")
     if shadow.paused or item.paused:
         raise Violation(f"{start} although it is paused")
-    if shadow.draining and item.parent is None:
+    if shadow.draining and not item.exempt:
         raise Violation(f"{start} although no new starts were wanted")
     check_grant(shadow, item, item.task.claims, start)
 
@@ -81,9 +81,9 @@ def check_resume(shadow: Shadow, resume: told.Resume) -> tuple[Attempt, Request]
         raise Violation(f"{resume} grants other claims than were asked for")
     if request.kind in ("extend", "take"):
         check_grant(shadow, attempt.item, request.claims, resume)
-    unfinished = [c for c in request.children if shadow.items[c].status is None]
+    unfinished = [name for name in request.tasks if shadow.items[name].status is None]
     if unfinished:
-        raise Violation(f"{resume} although child {unfinished[0]} has not ended")
+        raise Violation(f"{resume} although {unfinished[0]} has not ended")
     if request.kind == "ask" and not request.answered:
         raise Violation(f"{resume} although nobody has answered")
     return attempt, request

@@ -28,7 +28,8 @@ class Request:
     kind: str
     number: int
     claims: tuple[Claim, ...] = ()
-    children: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+    """The tasks whose ends it waits for."""
     answered: bool = False
 
     @property
@@ -50,8 +51,10 @@ class Attempt:
     ended: bool = False
     doomed: bool = False
     """Its parent or its group ended in this very turn, so it must be told to stop."""
+    outside: bool = False
+    """Not of this run: something that holds its claims as a zombie does, and has no slot."""
     has_slot: bool = True
-    """Lent out while it waits for claims, children or a person; back with the last resume."""
+    """Lent out while it waits for claims, tasks or a person; back with the last resume."""
     requests: dict[int, Request] = field(default_factory=dict)
     """What it waits for, by number: an agent may do several things at once."""
 
@@ -84,6 +87,8 @@ class Item:
     attempts: int = 0
     due: float | None = None
     paused: bool = False
+    needed: bool = False
+    """Somebody that runs waits for it or for what comes after it, or has done so."""
     ready: int | None = None
     """The number of the `handle()` in which it last became ready; None while it is not."""
     slots_seen: int = 0
@@ -106,6 +111,11 @@ class Item:
     @property
     def id(self) -> str:
         return self.task.id
+
+    @property
+    def exempt(self) -> bool:
+        """Whether nothing due holds it back: whoever that one waits for may be waiting for it."""
+        return self.parent is not None or self.needed
 
     @property
     def deadlines(self) -> list[float]:
@@ -216,6 +226,17 @@ class Shadow:
     def unmet(self, item: Item) -> list[str]:
         """Dependencies that have not succeeded."""
         return [d for d in item.task.after if self.items[d].status is not State.SUCCEEDED]
+
+    def needed_for(self, names: Iterable[str]) -> set[Item]:
+        """These tasks, and whatever has to succeed before them, as far as it is unfinished."""
+        found: set[Item] = set()
+        todo = list(names)
+        while todo:
+            item = self.items[todo.pop()]
+            if item.status is None and item not in found:
+                found.add(item)
+                todo += item.task.after
+        return found
 
     def below(self, item: Item) -> Iterator[Item]:
         """Unfinished tasks that came from it: children, their children, and so on."""

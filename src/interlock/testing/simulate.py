@@ -26,8 +26,8 @@ EXPECTED = (
     "started", "zombie", "zombie without a slot", "ended before gone", "stale report",
     "report of a zombie", "retry after a failure", "retry after a timeout", "overtaken",
     "reservation", "children at depth 1", "children at depth 2", "children at depth 3",
-    "resumed at once: extend", "resumed later: extend", "denied: extend", "denied: children",
-    "resumed later: take", "resumed later: ask", "resumed later: children", "settled succeeded",
+    "resumed at once: extend", "resumed later: extend", "denied: extend", "denied: tasks",
+    "resumed later: take", "resumed later: ask", "resumed later: tasks", "settled succeeded",
     "settled failed", "settled timed_out", "settled cancelled", "settled skipped",
     "settled conflicted", "Drain", "Shutdown", "Pause", "Unpause", "SetCapacity", "HoldRate",
     "Prioritize", "CancelGroup", "Cancel", "Used", "Reports", "lost without a word",
@@ -35,6 +35,8 @@ EXPECTED = (
     "2 requests at once", "3 requests at once", "resumed without a slot, others being open",
     "group joined later", "group deadline replaced", "capacity of nothing",
     "capacity back from nothing", "no slots", "case folded", "passed for a slot",
+    "waits for a stranger", "waits for its own kind", "needed in a drain", "Occupy", "Vacate",
+    "occupied although it was held",
 )  # fmt: skip
 """A judge that never saw one of these in a thousand worlds would have slept."""
 

@@ -89,14 +89,18 @@ class SimulatedAgent:
                 elif self.world.closing:
                     self._after(0.0, self._be_answered, request)
             case "await":
-                waits = event.AwaitChildren(name, token, request, tuple(self._children))
+                waits = event.AwaitTasks(name, token, request, tuple(self._children))
                 self._ask(waits, request, step)
+            case "join":
+                known = self.world.oracle.shadow.items
+                others = tuple(each for each in step.others if each in known)
+                self._ask(event.AwaitTasks(name, token, request, others), request, step)
             case _:
                 self._hand_out(step, request)
 
     def _ask(
         self,
-        stimulus: event.Extend | event.Take | event.Ask | event.AwaitChildren,
+        stimulus: event.Extend | event.Take | event.Ask | event.AwaitTasks,
         request: int,
         step: Step,
     ) -> None:
@@ -135,7 +139,7 @@ class SimulatedAgent:
         taken = self.world.submit(plans, shape)
         self._children.extend(taken)
         if taken and step.kind == "children" and not self._stopped:
-            waits = event.AwaitChildren(self.task_id, self.token, request, taken)
+            waits = event.AwaitTasks(self.task_id, self.token, request, taken)
             self._ask(waits, request, step)
         else:
             self._go_on()

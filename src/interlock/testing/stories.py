@@ -28,6 +28,12 @@ FEATURES = (
     "families",
 )  # fmt: skip
 """Each world has some of these and not others: rare things meet each other more often so."""
+OCCUPIED = (
+    (write("src/a.py"),), (write("src/"), read("docs/x.md")), (read("**/*.md"),),
+    (uses("db:staging", exclusive=True), uses("gpu")), (uses("suite:tests"), uses("tpu", 3)),
+    (uses("memory_mb", 4), uses("openai")), (uses("gpu", exclusive=True), write("docs/y.md")),
+)  # fmt: skip
+"""What something outside the run may hold."""
 
 
 def make_script(seed: int) -> Script:
@@ -46,6 +52,10 @@ class _Storyteller:
             self.has["zombies"] |= self.dice.random() < 0.5
         if self.has["capacities"]:
             self.has["counted"] = self.dice.random() < 0.8
+        # From dice of their own, so that the worlds without them stay as they were.
+        self.more_dice = Random(f"{seed}, and more")
+        self.joins = self.more_dice.random() < 0.3
+        self.occupied = self.more_dice.random() < 0.3
         self.slots = self.dice.choice((1, 1, 2, 2, 3, 4, 8))
         self.capacities = {"gpu": self.dice.randint(1, 3), "memory_mb": self.dice.randint(3, 6)}
         quota = Quota(self.dice.randint(1, 4), self.dice.choice((1.0, 2.5, 5.0)))
@@ -76,6 +86,8 @@ class _Storyteller:
         if self.dice.random() < 0.1:
             how = self.dice.choice((event.Drain(), event.Shutdown(), event.CancelGroup("")))
             operations.append(Operation(at + self._pause(), "stimulus", stimulus=how))
+        if self.occupied:
+            operations += self._occupations(at)
         operations.sort(key=lambda o: o.at)
         late = self.dice.choice((0.125, 1.0)) if self.has["late clock"] else 0.0
         limits = (self.slots, self.capacities, self.rates)
@@ -181,6 +193,8 @@ class _Storyteller:
             if self.has["extensions"]:
                 steps.append(Step(self._pause(), "extend", self._claims(1)))
             steps.append(Step(self._pause(), "await", patience=self._pause()))
+        if self.joins and self.more_dice.random() < 0.4:
+            steps.insert(self.more_dice.randint(0, len(steps)), self._join(task))
         if self.has["several requests"]:
             steps = [step._replace(beside=dice.random() < 0.6) for step in steps]
         fails = self._sometimes("failures", 0.35) or self._sometimes("retries", 0.4)
@@ -230,6 +244,17 @@ class _Storyteller:
             return None
         return self._children(task, depth, after, patience)
 
+    def _join(self, task: Task) -> Step:
+        """Wait for others: earlier ones, the next one, or (which cannot be) itself or its root."""
+        dice = self.more_dice
+        root, *path = task.id.split(".")
+        known = [*self.ids[-5:], f"t{len(self.ids) + 2}"]
+        others = tuple(dice.sample(known, min(len(known), dice.choice((1, 1, 2)))))
+        if dice.random() < (0.4 if path else 0.1):
+            others = (root,)
+        pause, patience = dice.choice(PAUSES), dice.choice(PAUSES)
+        return Step(pause, "join", others=others, patience=patience)
+
     def _children(self, parent: Task, depth: int, after: float, patience: float) -> Step:
         plans: list[Plan] = []
         for number in range(self.dice.choice((1, 2, 3))):
@@ -245,6 +270,18 @@ class _Storyteller:
         return Step(after, kind, children=tuple(plans), patience=patience, group=group)
 
     # Whatever comes from outside
+
+    def _occupations(self, last: float) -> list[Operation]:
+        """Something outside comes to hold claims, and mostly leaves before the end."""
+        dice, operations = self.more_dice, []
+        for number in range(dice.choice((1, 1, 2, 3))):
+            at = dice.choice((0.0, dice.randint(0, int(8 * last)) / 8))
+            name = f"old-{number + 1}"
+            comes, goes = event.Occupy(name, dice.choice(OCCUPIED)), event.Vacate(name)
+            operations.append(Operation(at, "stimulus", stimulus=comes))
+            stays = dice.choice((*PAUSES, 8.0))
+            operations.append(Operation(at + stays, "stimulus", stimulus=goes))
+        return operations
 
     def _interruption(self, at: float) -> Operation:
         dice = self.dice

@@ -49,7 +49,7 @@ def _field(name: str, value: object) -> str:
     if value is None or value == "":
         return ""
     text = brief(value)
-    named = text and name not in ("task_id", "tasks", "status", "state", "claims", "children")
+    named = text and name not in ("task_id", "tasks", "status", "state", "claims")
     return f"{name}={text}" if named else text
 
 

@@ -227,12 +227,17 @@ class World:
 
     def _interrupt(self, stimulus: event.Stimulus) -> None:
         shadow = self.oracle.shadow
+        if isinstance(stimulus, event.Vacate) and stimulus.name not in self._occupants():
+            return
         task_id = getattr(stimulus, "task_id", None)
         if task_id is not None and task_id not in shadow.items:
             return
         error = self.tell(stimulus)
         if error is not None and (task_id is None or shadow.items[task_id].status is None):
             raise Violation(f"{stimulus} was refused: {error}")
+
+    def _occupants(self) -> list[str]:
+        return [a.item.id for a in self.oracle.shadow.alive.values() if a.outside]
 
     def _ask_the_impossible(self, kind: str) -> None:
         shadow = self.oracle.shadow
@@ -278,6 +283,8 @@ class World:
         self.tell(event.SetCapacity("slots", self.script.slots))
         for name, capacity in self.script.capacities.items():
             self.tell(event.SetCapacity(name, max(capacity, shadow.most[name])))
+        for name in self._occupants():
+            self.tell(event.Vacate(name))
         if shadow.draining:
             self.tell(event.Shutdown())
         for attempt, request in list(shadow.waits()):

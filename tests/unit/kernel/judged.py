@@ -113,9 +113,9 @@ class Judged:
         return self.handle(s.Take(task_id, self.tokens[task_id], request, claims), at)
 
     def awaits(
-        self, task_id: str, *children: str, request: int = 1, at: float | None = None
+        self, task_id: str, *tasks: str, request: int = 1, at: float | None = None
     ) -> list[Instruction]:
-        return self.handle(s.AwaitChildren(task_id, self.tokens[task_id], request, children), at)
+        return self.handle(s.AwaitTasks(task_id, self.tokens[task_id], request, tasks), at)
 
     def asks(self, task_id: str, request: int = 1, at: float | None = None) -> list[Instruction]:
         return self.handle(s.Ask(task_id, self.tokens[task_id], request, "Really?"), at)

@@ -117,7 +117,7 @@ def test_the_next_attempt_of_a_parent_does_not_inherit_children() -> None:
     # The child is a zombie on x: no longer kin to the parent's next attempt.
     assert started(run.until(0)) == []
     assert started(run.gone("c")) == ["p"]
-    run.refuses(s.AwaitChildren("p", run.tokens["p"], 1, ("x",)), UnknownTask, "no child")
+    run.refuses(s.AwaitTasks("p", run.tokens["p"], 1, ("x",)), UnknownTask, "no task .* 'x'")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ STORY: tuple[tuple[float, s.Stimulus], ...] = (
     (0, s.Submit((Task("p", writes="src/", retry=Retry(2, 4)), Task("q", uses="gpu", timeout=30)))),
     (0, s.Submit((Task("r", reads="src/x", after="q"), Task("t", uses="api")), group="g")),
     (1, s.Submit((Task("c1", writes="src/a"), Task("c2", after="c1")), parent="p", token=1)),
-    (1, s.AwaitChildren("p", 1, 1, ("c1", "c2"))),
+    (1, s.AwaitTasks("p", 1, 1, ("c1", "c2"))),
     (2, s.Take("t", 3, 1, (uses("api"),))),
     (3, s.Ended("c1", 4)),
     (3, s.Extend("q", 2, 1, (write("docs/**"),))),

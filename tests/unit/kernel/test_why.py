@@ -141,8 +141,8 @@ def test_a_parent_waits_for_each_child_that_has_not_ended() -> None:
     run.awaits("p", "c1", "c2", "c3")
     run.ends("c1", at=2.0)
     assert run.why("p").reasons == (
-        why.UnfinishedChild("c2", State.RUNNING, since=1.0),
-        why.UnfinishedChild("c3", State.BLOCKED, since=1.0),
+        why.UnfinishedTask("c2", State.RUNNING, since=1.0),
+        why.UnfinishedTask("c3", State.BLOCKED, since=1.0),
     )
 
 
@@ -233,7 +233,7 @@ def test_each_of_several_waits_is_named() -> None:
     run.asks("a", request=2)
     run.extend("a", write("x"), request=3)
     kinds = {type(reason) for reason in run.why("a").reasons}
-    assert kinds == {why.UnfinishedChild, why.UnansweredQuestion, why.HeldClaim}
+    assert kinds == {why.UnfinishedTask, why.UnansweredQuestion, why.HeldClaim}
 
 
 def test_a_holder_that_spells_the_path_in_another_case_is_named() -> None:

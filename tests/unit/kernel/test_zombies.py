@@ -71,7 +71,7 @@ def test_reports_with_an_old_token_are_refused_and_change_nothing() -> None:
         s.Extend("a", 1, 1, ()),
         s.Take("a", 1, 1, ()),
         s.Used("a", 1, 1, "api", 1),
-        s.AwaitChildren("a", 1, 1, ()),
+        s.AwaitTasks("a", 1, 1, ()),
         s.Ask("a", 1, 1, "?"),
         s.Submit((Task("child"),), parent="a", token=1),
     ):

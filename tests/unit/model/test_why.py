@@ -35,7 +35,7 @@ SENTENCES: list[tuple[why.Reason, str]] = [
     (why.Backoff(2, 1, 3), "attempt 2 came to nothing; the next comes not before 3"),
     (why.StillAlive(7, 1), "its last attempt is over since 1 but not gone"),
     (why.UnansweredQuestion("Really?", 1), "waits for your answer since 1: Really?"),
-    (why.UnfinishedChild("a", State.WAITING, 1), "waits for its child a, which is waiting since 1"),
+    (why.UnfinishedTask("a", State.WAITING, 1), "waits for a, which is waiting since 1"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""The judge on several waits at once, groups that grow, and paths whose case does not matter."""
+"""The judge on waits in mid-flight, what is held from outside, groups that grow, folded case."""
 
 from __future__ import annotations
 
@@ -137,3 +137,45 @@ def test_two_spellings_of_a_file_are_one_where_case_is_folded() -> None:
     folded = with_started(Oracle(fold_case=True), Task("a", writes="src/x"))
     with pytest.raises(Violation, match="S1: "):
         tell(folded, event.Submit((Task("b", writes="SRC/X"),)), Start("b", 1, 2))
+
+
+def test_a_wait_for_an_ancestor_that_is_let_begin_is_seen() -> None:
+    oracle = with_started(Oracle(), Task("a"))
+    child = event.Submit((Task("c"),), parent="a", token=1)
+    tell(oracle, child, Start("c", 1, 2))
+    with pytest.raises(Violation, match="can never end"):
+        tell(oracle, event.AwaitTasks("c", 2, 1, ("a",)))
+
+
+def test_a_wait_for_a_stranger_may_not_be_denied() -> None:
+    oracle = with_started(Oracle(), Task("a"), Task("b"))
+    with pytest.raises(Violation, match="would have come to an end"):
+        tell(oracle, event.AwaitTasks("a", 1, 1, ("b",)), Deny("a", 1, 1, "no"))
+
+
+def test_a_wait_that_ends_before_the_task_it_is_for_is_seen() -> None:
+    oracle = with_started(Oracle(), Task("a"), Task("b"))
+    with pytest.raises(Violation, match="although b has not ended"):
+        tell(oracle, event.AwaitTasks("a", 1, 1, ("b",)), Resume("a", 1, 1, (), 0))
+
+
+def test_a_wait_that_does_not_end_with_its_task_is_seen() -> None:
+    oracle = with_started(Oracle(), Task("a"), Task("b"))
+    tell(oracle, event.AwaitTasks("a", 1, 1, ("b",)))
+    with pytest.raises(Violation, match=r"S9: a .* could go on after its tasks"):
+        tell(oracle, event.Ended("b", 2), settle("b", State.SUCCEEDED))
+
+
+def test_a_start_on_what_is_held_from_outside_is_seen() -> None:
+    oracle = with_started(Oracle(), Task("a", writes="x"))
+    tell(oracle, event.Occupy("old", (write("y"),)))
+    with pytest.raises(Violation, match=r"S1: .* zombie old"):
+        tell(oracle, event.Submit((Task("b", reads="y"),)), Start("b", 1, 2))
+
+
+def test_a_start_held_up_by_what_was_vacated_is_seen() -> None:
+    oracle = Oracle()
+    tell(oracle, event.Occupy("old", (write("y"),)))
+    tell(oracle, event.Submit((Task("b", reads="y"),)))
+    with pytest.raises(Violation, match="S9: b could start"):
+        tell(oracle, event.Vacate("old"))
