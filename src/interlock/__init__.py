@@ -40,11 +40,22 @@ if TYPE_CHECKING:
         WouldBlockTheLoop,
         WouldDeadlock,
     )
+    from interlock.execution.process import process
     from interlock.model.claim import Claim, read, uses, write
     from interlock.model.conflict import conflicts
+    from interlock.model.event import Event, Kind
     from interlock.model.limits import Quota, Rate, Retry
-    from interlock.model.outcome import State
+    from interlock.model.outcome import ErrorRecord, Outcome, State
+    from interlock.model.progress import Progress
+    from interlock.model.result import RunResult
     from interlock.model.task import Task
+    from interlock.model.usage import Usage
+    from interlock.model.why import Explanation
+    from interlock.runtime.context import TaskContext, cancelled, current
+    from interlock.runtime.handle import Handle
+    from interlock.runtime.run import run
+    from interlock.runtime.runtime import Runtime
+    from interlock.runtime.waits import Question
 
     __version__: str
 
@@ -59,7 +70,11 @@ __all__ = [
     "ClockWentBack",
     "DependencyCycle",
     "DuplicateId",
+    "ErrorRecord",
+    "Event",
+    "Explanation",
     "FatalError",
+    "Handle",
     "IllegalTransition",
     "ImpossibleClaim",
     "InterlockError",
@@ -67,26 +82,38 @@ __all__ = [
     "InvalidOwnership",
     "InvalidPattern",
     "KernelError",
+    "Kind",
     "NotAnAgent",
     "NotRunning",
+    "Outcome",
+    "Progress",
     "ProtectedPath",
+    "Question",
     "Quota",
     "Rate",
     "Retry",
     "RunFailed",
+    "RunResult",
+    "Runtime",
     "ShuttingDown",
     "State",
     "Task",
+    "TaskContext",
     "TaskFailed",
     "UnknownDependency",
     "UnknownResource",
     "UnknownTask",
+    "Usage",
     "UsageError",
     "WouldBlockTheLoop",
     "WouldDeadlock",
     "__version__",
+    "cancelled",
     "conflicts",
+    "current",
+    "process",
     "read",
+    "run",
     "uses",
     "write",
 ]
@@ -94,13 +121,29 @@ __all__ = [
 # Where a public name lives, unless it is an error.
 _HOMES = {
     "Claim": "interlock.model.claim",
+    "ErrorRecord": "interlock.model.outcome",
+    "Event": "interlock.model.event",
+    "Explanation": "interlock.model.why",
+    "Handle": "interlock.runtime.handle",
+    "Kind": "interlock.model.event",
+    "Outcome": "interlock.model.outcome",
+    "Progress": "interlock.model.progress",
+    "Question": "interlock.runtime.waits",
     "Quota": "interlock.model.limits",
     "Rate": "interlock.model.limits",
     "Retry": "interlock.model.limits",
+    "RunResult": "interlock.model.result",
+    "Runtime": "interlock.runtime.runtime",
     "State": "interlock.model.outcome",
     "Task": "interlock.model.task",
+    "TaskContext": "interlock.runtime.context",
+    "Usage": "interlock.model.usage",
+    "cancelled": "interlock.runtime.context",
     "conflicts": "interlock.model.conflict",
+    "current": "interlock.runtime.context",
+    "process": "interlock.execution.process",
     "read": "interlock.model.claim",
+    "run": "interlock.runtime.run",
     "uses": "interlock.model.claim",
     "write": "interlock.model.claim",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections.abc import Callable
 from functools import partial
 
 from interlock.execution.backend import Caps, Job
@@ -30,15 +31,15 @@ class Coroutines:
         self._group: asyncio.TaskGroup | None = None
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._closing: asyncio.Future[None] | None = None
-        self.house: asyncio.Task[None] | None = None
-        """The task that the group lives in. It fails only through a bug of ours."""
+        self._house: asyncio.Task[None] | None = None
 
-    async def open(self) -> None:
-        """Make the group; must be awaited before the first job."""
+    async def open(self, fell: Callable[[BaseException], None]) -> None:
+        """Make the group, before the first job; `fell` is told if it ever comes to an end early."""
         loop = asyncio.get_running_loop()
         self._closing = loop.create_future()
         opened: asyncio.Future[None] = loop.create_future()
-        self.house = loop.create_task(self._live(opened), name=self._name)
+        self._house = loop.create_task(self._live(opened), name=self._name)
+        self._house.add_done_callback(partial(_tell, fell))
         await opened
 
     async def _live(self, opened: asyncio.Future[None]) -> None:
@@ -90,5 +91,12 @@ class Coroutines:
     async def close(self) -> None:
         if self._closing is not None and not self._closing.done():
             self._closing.set_result(None)
-        if self.house is not None and not self._tasks:
-            await asyncio.wait([self.house])
+        if self._house is not None and not self._tasks:
+            await asyncio.wait([self._house])
+
+
+def _tell(fell: Callable[[BaseException], None], house: asyncio.Task[None]) -> None:
+    if house.cancelled():
+        fell(asyncio.CancelledError("the task that all attempts live in was cancelled"))
+    elif (error := house.exception()) is not None:
+        fell(error)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 from interlock.execution.backend import Caps, Job
 from interlock.execution.ending import Ending, raised, returned
 
 _IDLE = 32
 """How many threads may wait for their next job; more than that end with their job."""
+
+PATIENCE = 1.0
+"""Seconds a thread waits for the event loop to take a report, before it looks whether the loop is
+closed: a loop that is closed forgets what it has been asked to call."""
 
 
 class Threads:
@@ -42,13 +46,21 @@ class Threads:
 
     def deliver(self, worker: _Worker, job: Job, ending: Ending) -> None:
         """Hand an ending over to the event loop; called on the thread."""
+        worker.unheard = job.token
         try:
             self._loop.call_soon_threadsafe(self._ended, worker, job, ending)
         except RuntimeError:  # the loop was closed while the agent was still running
-            self._on_orphan(job.token)
+            self.give_up(worker)
+
+    def give_up(self, worker: _Worker) -> None:
+        """Do without the event loop, if it is closed; called on the thread."""
+        if self._loop.is_closed() and worker.unheard is not None:
+            self._on_orphan(worker.unheard)
             worker.dismiss()
+            worker.unheard = None
 
     def _ended(self, worker: _Worker, job: Job, ending: Ending) -> None:
+        worker.unheard = None
         if self._closed or len(self._idle) >= _IDLE:
             worker.dismiss()
         else:
@@ -70,6 +82,8 @@ class _Worker:
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._started = False
+        self.unheard: int | None = None
+        """The token of an attempt that the event loop has not yet been told the end of."""
 
     def take(self, job: Job) -> None:
         self._thread.name = job.name
@@ -82,9 +96,17 @@ class _Worker:
         self._jobs.put(None)
 
     def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
+        while (job := self._next()) is not None:
             self._owner.deliver(self, job, _run(job))
             del job  # or an idle thread would keep an agent and its arguments alive
+
+    def _next(self) -> Job | None:
+        while self.unheard is not None:
+            try:
+                return self._jobs.get(timeout=PATIENCE)
+            except Empty:
+                self._owner.give_up(self)
+        return self._jobs.get()
 
 
 def _run(job: Job) -> Ending:

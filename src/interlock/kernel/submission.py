@@ -32,7 +32,9 @@ def check_submission(
         if task.id in batch or task.id in known or task.id in occupants:
             raise DuplicateId(f"there is already a task with the id {task.id!r}; ids are unique")
         if not isinstance(task.deadline, float | None):
-            raise InvalidOption(f"task {task.id!r}: the kernel takes a deadline in seconds from now")
+            raise InvalidOption(
+                f"task {task.id!r}: the kernel takes a deadline in seconds from now"
+            )
         batch.add(task.id)
     inside: dict[str, list[str]] = {}
     for task in tasks:

@@ -1,0 +1,80 @@
+"""Attempts of process agents: each has a process of its own, which can be killed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+
+from interlock.execution.backend import Caps, Job
+from interlock.execution.ending import Ending, raised
+from interlock.execution.process_attempt import Attempt
+from interlock.execution.process_main import refuse_to_start_again
+from interlock.execution.threads import PATIENCE
+
+
+class Processes:
+    """The backend of `interlock.process()`.
+
+    An attempt has a process, and here a thread that starts it, speaks with it and waits for it.
+    The attempt is gone when its process and all that this has started are gone. If we die first,
+    they are killed.
+    """
+
+    caps = Caps(kill=True)
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, on_orphan: Callable[[int], None]) -> None:
+        self._loop = loop
+        self._on_orphan = on_orphan
+        self._attempts: dict[int, Attempt] = {}
+
+    def submit(self, job: Job) -> None:
+        refuse_to_start_again()
+        try:
+            if not hasattr(os, "fork"):
+                raise NotImplementedError("interlock.process() needs Linux or macOS")
+            attempt = Attempt(job, self.ended, self.over)
+            # Its last report is made on this thread, so not before we are done here.
+            self._attempts[job.token] = attempt
+            attempt.start()
+        except (OSError, RuntimeError) as error:  # no more descriptors or threads to be had
+            self._attempts.pop(job.token, None)
+            job.sink.ended(job.token, raised(error))
+
+    def cancel(self, token: int, grace: float) -> None:
+        attempt = self._attempts.get(token)
+        if attempt is not None:
+            attempt.cancel(grace)
+
+    async def close(self) -> None:
+        """Nothing idles here."""
+
+    def ended(self, job: Job, ending: Ending) -> None:
+        """Report an ending; called on the thread of an attempt, of which something is left."""
+        with suppress(RuntimeError):  # the loop is closed; `over` sees to that
+            self._loop.call_soon_threadsafe(partial(job.sink.ended, job.token, ending, gone=False))
+
+    def over(self, job: Job, ending: Ending | None) -> None:
+        """Report that nothing is left, and the ending if that is new; last act of its thread."""
+        heard = threading.Event()
+        try:
+            self._loop.call_soon_threadsafe(self._over, job, ending, heard)
+        except RuntimeError:  # the loop was closed while the agent was still running
+            self._on_orphan(job.token)
+            return
+        # A loop that is closed now forgets what it has been asked to call.
+        while not heard.wait(PATIENCE):
+            if self._loop.is_closed() and not heard.is_set():
+                self._on_orphan(job.token)
+                return
+
+    def _over(self, job: Job, ending: Ending | None, heard: threading.Event) -> None:
+        heard.set()
+        del self._attempts[job.token]
+        if ending is None:
+            job.sink.gone(job.token)
+        else:
+            job.sink.ended(job.token, ending)

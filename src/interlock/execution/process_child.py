@@ -1,0 +1,141 @@
+"""The process of one agent, from its first line: two halves, of which one runs the agent."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from collections.abc import Coroutine
+from dataclasses import replace
+from inspect import iscoroutine
+from typing import Any, NoReturn
+
+from interlock.errors import NotAnAgent
+from interlock.execution import process_main
+from interlock.execution.ending import Ending, raised, returned
+from interlock.execution.process_supervisor import Supervisor, die_with_parent
+from interlock.execution.process_wire import (
+    HEAD,
+    Call,
+    frame,
+    length,
+    pack_ending,
+    unpack_call,
+)
+
+_TOLD = "the agent was told to stop"
+
+
+def main(control: int, work: int, name: str) -> None:
+    """Run by a fresh interpreter. `control` leads to the supervisor, `work` to the agent."""
+    supervisor = Supervisor(control)
+    # A signal to the agent must not meet it before it can take notice.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    agent = os.fork()
+    if agent:
+        os.close(work)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+        code = 1
+        try:
+            code = supervisor.watch(agent)
+        finally:
+            os._exit(code)  # this half was never more than a guard: nothing of it is to be run
+    os.setpgid(0, 0)
+    die_with_parent(signal.SIGKILL)
+    if os.getppid() != supervisor.pid:
+        os._exit(1)
+    supervisor.leave()
+    os.set_inheritable(work, False)
+    threading.current_thread().name = name
+    _serve(work)
+
+
+def _serve(work: int) -> None:
+    """Say who we are, take one call, answer with its ending."""
+    us = os.getpid()
+    _send(work, str(us).encode())
+    ending: Ending
+    try:
+        signal.signal(signal.SIGTERM, _stop)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+        ending = _perform(_receive(work), work)
+    except BaseException as error:  # noqa: BLE001 - an agent may raise anything; it is its own
+        ending = _failure(error)
+    if os.getpid() != us:  # a fork of the agent's came here as well: the answer is not its to give
+        os._exit(0)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the answer must not be torn
+    _send(work, pack_ending(ending))
+
+
+def _stop(*_: object) -> NoReturn:
+    raise asyncio.CancelledError(_TOLD)
+
+
+def _perform(call: Call, work: int) -> Ending:
+    sys.path[:] = call.path
+    sys.argv[:] = call.argv
+    if call.script is not None:
+        problem = _import_script(call.script, work)
+        if problem is not None:
+            return problem
+    fn, args, kwargs = call.unpack()
+    value = fn(*args, **kwargs)
+    if iscoroutine(value):
+        value = asyncio.run(_cancellable(value))
+    return returned(value)
+
+
+async def _cancellable(agent: Coroutine[Any, Any, Any]) -> Any:
+    """Await the agent; being told to stop cancels it, as it would in the runtime's own process."""
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel, _TOLD)
+    value = await agent
+    return await value if iscoroutine(value) else value
+
+
+def _import_script(script: process_main.Script, work: int) -> Ending | None:
+    def refuse(reason: str) -> None:
+        _send(work, pack_ending(_failure(NotAnAgent(reason))))
+        os._exit(1)
+
+    try:
+        process_main.import_again(script, refuse)
+    except BaseException as error:  # noqa: BLE001 - it is the user's script, and may do anything
+        ending = _failure(error)
+        assert ending.error is not None
+        text = f"while {script.path} was imported for its agent: {ending.error.message}"
+        return ending._replace(error=replace(ending.error, message=text))
+    return None
+
+
+def _failure(error: BaseException) -> Ending:
+    ending = raised(error)
+    if ending.fatal and ending.error is not None:
+        # Out of memory or stack: only this process, which ends anyway. Another may do better.
+        return ending._replace(fatal=False, error=replace(ending.error, retryable=True))
+    return ending
+
+
+def _send(work: int, body: bytes) -> None:
+    for part in (frame(body), body):
+        rest = memoryview(part)
+        while rest:
+            rest = rest[os.write(work, rest) :]
+
+
+def _receive(work: int) -> Call:
+    return unpack_call(_exactly(work, length(_exactly(work, HEAD))))
+
+
+def _exactly(work: int, size: int) -> bytes:
+    parts = []
+    while size:
+        part = os.read(work, min(size, 1 << 20))
+        if not part:
+            os._exit(1)  # the runtime is gone
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)

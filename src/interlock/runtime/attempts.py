@@ -1,0 +1,160 @@
+"""Attempts that are not gone: started and stopped through backends, which report to here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from interlock.errors import AttemptOver
+from interlock.execution.backend import Backend, Job
+from interlock.execution.ending import Ending, raised
+from interlock.execution.manner import Place
+from interlock.kernel import stimuli as s
+from interlock.kernel.instructions import Start, Stop
+from interlock.model.claim import Claim
+from interlock.model.outcome import State
+from interlock.model.task import Task
+from interlock.runtime.context import CURRENT, TaskContext
+from interlock.runtime.data import copied, delivered
+from interlock.runtime.leftovers import Leftover
+from interlock.runtime.output import validated
+
+if TYPE_CHECKING:
+    from interlock.runtime.shell import Shell
+
+
+class Attempts:
+    """The sink of all backends: turns endings into reports for the kernel."""
+
+    def __init__(self, shell: Shell, chance: Random, grace: float) -> None:
+        self._shell = shell
+        self._chance = chance
+        self.grace = grace
+        self.alive: dict[int, TaskContext] = {}
+        """By token."""
+        self.backends: Mapping[Place, Backend] = {}
+        self.endings: dict[str, Ending] = {}
+        """How the last attempt of a task ended, until the task settles."""
+        self.left: dict[int, Leftover] = {}
+        """Those that the run could not wait for."""
+        self.fatal: tuple[str, BaseException] | None = None
+        """The first task that ran out of memory or stack, and with what."""
+
+    def start(self, start: Start) -> None:
+        """Begin an attempt."""
+        handle = self._shell.handles[start.task_id]
+        context = TaskContext(self._shell, handle, start.attempt, start.token)
+        self.alive[start.token] = context
+        manner, task = handle._manner, handle.task
+        context._backend = backend = self.backends[manner.place]
+        try:
+            args, kwargs = self._arguments(task)
+            if manner.wants_context:
+                args = (context, *args)
+            own = handle._context.copy()
+        except Exception as error:  # noqa: BLE001 - a stranger's data that cannot be copied
+            self.ended(start.token, raised(error))
+            return
+        call = partial(_call, context, manner.call, args, kwargs)
+        name = f"task-{task.id}"
+        backend.submit(Job(start.token, name, call, own, self, manner.call, args, kwargs))
+
+    def _arguments(self, task: Task) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        args: tuple[Any, ...] = ()
+        kwargs: dict[str, Any] = {}
+        if task.args:
+            args = delivered(task.args, self._result_of)
+        if task.kwargs:
+            kwargs = delivered(dict(task.kwargs), self._result_of)
+        return args, kwargs
+
+    def _result_of(self, task_id: str) -> Any:
+        return self._shell.outcome_of(task_id).result
+
+    def stop(self, stop: Stop) -> None:
+        """Tell an attempt to stop."""
+        context = self.alive.get(stop.token)
+        if context is not None:
+            over = AttemptOver(f"task {stop.task_id!r} was told to stop: {stop.reason}")
+            self._shell.waits.end(stop.token, over)
+            if context._backend is not None:
+                context._backend.cancel(stop.token, self.grace)
+
+    def close(self, token: int) -> None:
+        """The outcome of an attempt is decided: it may have no more effects."""
+        context = self.alive.get(token)
+        if context is not None:
+            context.close()
+
+    def extend(self, token: int, claims: tuple[Claim, ...]) -> None:
+        """An attempt was granted more."""
+        context = self.alive.get(token)
+        if context is not None:
+            context.extra += claims
+
+    def remind(self, grace: float) -> None:
+        """Tell all that are over, and not gone, once more: the run will not wait for long."""
+        for token, context in list(self.alive.items()):
+            if context.cancelled() and context._backend is not None:
+                context._backend.cancel(token, grace)
+
+    def stop_all(self) -> None:
+        """Have everything stop, whatever the kernel knows."""
+        for context in self.alive.values():
+            context.close()
+        self.remind(self.grace)
+
+    # -- the sink ---------------------------------------------------------------------------
+
+    def ended(self, token: int, ending: Ending, *, gone: bool = True) -> None:
+        """An attempt ended."""
+        context = self.alive.get(token)
+        if context is None:
+            return
+        task = context.task
+        if gone and self._was_left(token):
+            return
+        if context.cancelled():  # its outcome was decided when it was told to stop
+            if gone:
+                self._shell.report(s.Gone(task.id, token))
+            return
+        context.close()
+        if ending.status is State.SUCCEEDED:
+            ending = validated(ending, task.output)
+        if ending.fatal and self.fatal is None and ending.exception is not None:
+            self.fatal = (task.id, ending.exception)
+        if ending.value is not None:
+            ending = ending._replace(value=copied(ending.value))
+        self.endings[task.id] = ending
+        chance = 0.0 if ending.status is State.SUCCEEDED else self._chance.random()
+        self._shell.report(
+            s.Ended(task.id, token, ending.status, ending.error, ending.retry_after, chance, gone)
+        )
+
+    def gone(self, token: int) -> None:
+        """Nothing is left of an attempt."""
+        context = self.alive.get(token)
+        if context is not None and not self._was_left(token):
+            self._shell.report(s.Gone(context.task.id, token))
+
+    def _was_left(self, token: int) -> bool:
+        """Nothing is left of an attempt; whether the run was over before."""
+        del self.alive[token]
+        leftover = self.left.pop(token, None)
+        if leftover is not None:
+            leftover.vacate()
+        if self._shell.broken is not None:
+            self._shell.look_at_conditions()  # there are no more turns that would do it
+        return leftover is not None
+
+
+def _call(
+    context: TaskContext,
+    agent: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    CURRENT.set(context)
+    return agent(*args, **kwargs)

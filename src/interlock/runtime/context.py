@@ -1,0 +1,176 @@
+"""What an agent sees of Interlock: its task, its limits, its children, the people around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextvars import ContextVar
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from interlock.errors import AttemptOver, InvalidOption
+from interlock.model.claim import Claim, Patterns, as_claims
+from interlock.model.duration import Duration, seconds
+from interlock.model.event import Kind
+from interlock.model.outcome import Outcome
+from interlock.model.task import Task
+from interlock.model.usage import Usage
+from interlock.runtime.submitting import Submitting
+from interlock.runtime.wait import Wait
+
+if TYPE_CHECKING:
+    from interlock.execution.backend import Backend
+    from interlock.runtime.handle import Handle
+    from interlock.runtime.shell import Shell
+    from interlock.runtime.waits import Taken
+
+CURRENT: ContextVar[TaskContext] = ContextVar("interlock.current")
+
+
+def current() -> TaskContext:
+    """The context of the attempt that this code runs in."""
+    try:
+        return CURRENT.get()
+    except LookupError:
+        raise AttemptOver("interlock.current() is for code that runs inside a task") from None
+
+
+def cancelled() -> bool:
+    """Whether the attempt that this code runs in was told to stop; False outside of tasks."""
+    context = CURRENT.get(None)
+    return context is not None and context.cancelled()
+
+
+class TaskContext(Submitting):
+    """One attempt at a task, from the inside. Usable from the agent's own thread.
+
+    What is awaited here in async code is waited for with `.wait()` in a blocking agent:
+    `ctx.ask("Land it?").wait()`. Once the attempt is over (cancelled, timed out, ended), all that
+    has an effect raises AttemptOver.
+    """
+
+    __slots__ = ("_backend", "_handle", "_over", "_results", "_shell", "attempt", "extra", "token")
+
+    def __init__(self, shell: Shell, handle: Handle[Any], attempt: int, token: int) -> None:
+        self._shell = shell
+        self._handle = handle
+        self._over = False
+        self._results: Mapping[str, Outcome[Any]] | None = None
+        self._backend: Backend | None = None
+        self.attempt = attempt
+        """Which try this is, from 1."""
+        self.token = token
+        """The fencing token of the grant: larger than that of every attempt before."""
+        self.extra: tuple[Claim, ...] = ()
+        """What was claimed in mid-flight."""
+
+    # -- looking ----------------------------------------------------------------------------
+
+    @property
+    def task(self) -> Task:
+        """The task, with its claims as they were granted."""
+        return self._handle.task
+
+    @property
+    def prompt(self) -> str | None:
+        """The prompt of the task."""
+        return self._handle.task.prompt
+
+    @property
+    def workspace(self) -> Path:
+        """The folder that claims are relative to."""
+        return self._shell.workspace.root
+
+    @property
+    def session(self) -> str:
+        """A name for what the agent remembers: the same for all attempts of this task."""
+        return f"{self._shell.run_id}/{self._handle.task.id}"
+
+    @property
+    def results(self) -> Mapping[str, Outcome[Any]]:
+        """The outcomes of the tasks that this one came after."""
+        if self._results is None:
+            self._results = MappingProxyType(
+                {each: self._shell.outcome_of(each) for each in self._handle.task.after}
+            )
+        return self._results
+
+    def cancelled(self) -> bool:
+        """Whether this attempt was told to stop. A blocking agent should ask now and then."""
+        return self._over
+
+    # -- telling ----------------------------------------------------------------------------
+
+    def report(self, fraction: float, message: str = "") -> None:
+        """Tell how far it is, from 0 to 1."""
+        if not isinstance(fraction, (int, float)) or not 0 <= fraction <= 1:
+            raise InvalidOption(f"a progress of {fraction!r} does not lie between 0 and 1")
+        self._tell(Kind.REPORTED, {"fraction": float(fraction), "message": str(message)})
+
+    def log(self, line: str) -> None:
+        """Write a line into the run's record."""
+        self._tell(Kind.LOGGED, {"line": str(line)})
+
+    def usage(self, *, tokens_in: int = 0, tokens_out: int = 0, cost: float = 0.0) -> None:
+        """Add what was used up; the outcome has the sum over all attempts."""
+        used = Usage(tokens_in, tokens_out, cost)
+        if min(used) < 0:
+            raise InvalidOption(f"{used} cannot have been used: it is negative")
+        self._tell(Kind.USED, used)
+
+    def _tell(self, kind: Kind, data: Any) -> None:
+        self._shell.door.call(self._shell.told, self, kind, data)
+
+    def check_open(self) -> None:
+        """Raise if this attempt may have no more effects."""
+        if self._over:
+            raise AttemptOver(
+                f"attempt {self.attempt} of task {self.task.id!r} is over; "
+                "an agent that was told to stop should return"
+            )
+
+    def close(self) -> None:
+        """Its outcome is decided."""
+        self._over = True
+
+    # -- waiting ----------------------------------------------------------------------------
+
+    def sleep(self, duration: Duration) -> Wait[None]:
+        """Wait some time; an attempt that is told to stop is woken up."""
+        wanted = seconds(duration, "sleep")
+        return Wait(self._shell.door, lambda: self._shell.waits.sleep(self, wanted))
+
+    def extend(
+        self,
+        *,
+        writes: Patterns = (),
+        reads: Patterns = (),
+        uses: str | Claim | Iterable[str | Claim] = (),
+    ) -> Wait[None]:
+        """Claim more in mid-flight; the slot is lent out while somebody else holds it.
+
+        Raises WouldDeadlock if it could never be granted.
+        """
+        claims = as_claims(reads, writes, uses)
+        return Wait(self._shell.door, lambda: self._shell.waits.extend(self, claims))
+
+    def acquire(self, rate: str, *, requests: int = 1, tokens: int = 0) -> Wait[Taken]:
+        """Take from a rate, as soon as its window allows; the slot is kept meanwhile.
+
+        Say afterwards what was really used: `taken.used(tokens=650)`.
+        """
+        return Wait(self._shell.door, lambda: self._shell.waits.take(self, rate, requests, tokens))
+
+    def ask(self, question: str) -> Wait[str]:
+        """Ask a person, who answers with `rt.answer()`. Meanwhile the task holds no slot."""
+        if not isinstance(question, str) or not question.strip():
+            raise InvalidOption(f"a question is text, not {question!r}")
+        return Wait(self._shell.door, lambda: self._shell.waits.ask(self, question))
+
+    # -- children ---------------------------------------------------------------------------
+
+    def _submits_to(self) -> tuple[Shell, TaskContext | None]:
+        return self._shell, self
+
+    def __repr__(self) -> str:
+        return f"<TaskContext {self._handle.task.id!r}, attempt {self.attempt}>"

@@ -1,0 +1,140 @@
+"""A submitted task, as its submitter holds it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from contextvars import Context
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from interlock.errors import InterlockError, TaskFailed
+from interlock.execution.manner import Manner
+from interlock.model.outcome import Outcome, State
+from interlock.model.task import Task
+from interlock.model.why import Explanation
+from interlock.runtime.wait import Wait
+
+if TYPE_CHECKING:
+    from interlock.runtime.context import TaskContext
+    from interlock.runtime.shell import Shell
+
+T = TypeVar("T")
+
+
+class Handle(Generic[T]):
+    """A submitted task. `await handle` gives its Outcome and never raises for its failure.
+
+    In a thread, `handle.wait()` does the same. A task that waits for another one lends out its slot
+    meanwhile.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_context",
+        "_manner",
+        "_shell",
+        "_waiters",
+        "outcome",
+        "parent",
+        "task",
+    )
+
+    def __init__(
+        self,
+        shell: Shell,
+        task: Task,
+        manner: Manner,
+        context: Context,
+        parent: TaskContext | None,
+    ) -> None:
+        self._shell = shell
+        self._manner = manner
+        self._context = context
+        self._waiters: list[asyncio.Future[None]] | None = None
+        self.parent = parent
+        """The attempt whose child it is, if it is one."""
+        self.task = task
+        """The task as it was taken in, with its claims as they are compared."""
+        self.outcome: Outcome[T] | None = None
+        """How it ended; None before."""
+
+    @property
+    def task_id(self) -> str:
+        """The id of the task."""
+        return self.task.id
+
+    @property
+    def state(self) -> State:
+        """Where it is in its life now."""
+        if self.outcome is not None:
+            return self.outcome.status
+        return self._shell.door.call(self._shell.kernel.state, self.task.id)
+
+    def done(self) -> bool:
+        """Whether it has its outcome."""
+        return self.outcome is not None
+
+    def __await__(self) -> Generator[Any, None, Outcome[T]]:
+        if self.outcome is None:
+            yield from self._shell.waits.ends((self,)).__await__()
+        assert self.outcome is not None
+        return self.outcome
+
+    def wait(self, timeout: float | None = None) -> Outcome[T]:
+        """Block this thread until the task has ended; TimeoutError after `timeout` seconds."""
+        if self.outcome is None:
+            self._shell.door.wait(lambda: self._shell.waits.ends((self,)), timeout)
+        assert self.outcome is not None
+        return self.outcome
+
+    def result(self) -> Wait[T]:
+        """The value: `await handle.result()`, in a thread `handle.result().wait()`.
+
+        Raises TaskFailed, from the cause, if the task did not succeed.
+        """
+        return Wait(self._shell.door, self._value)
+
+    async def _value(self) -> T:
+        outcome = await self
+        if outcome.status is not State.SUCCEEDED:
+            raise TaskFailed(outcome) from outcome.exception
+        return cast(T, outcome.result)
+
+    def cancel(self, reason: str = "cancelled") -> bool:
+        """End the task, with its children; False if it has ended already."""
+        return self._shell.door.call(self._shell.cancel, self.task.id, reason)
+
+    def why(self) -> Explanation:
+        """Every reason why it is not running."""
+        return self._shell.door.call(self._shell.kernel.why, self.task.id)
+
+    def __repr__(self) -> str:
+        return f"<Handle {self.task.id!r}: {self.state}>"
+
+    # -- for the shell ----------------------------------------------------------------------
+
+    async def settled(self) -> None:
+        """Wait for the outcome, whoever waits."""
+        if self.outcome is None:
+            if self._shell.broken is not None:
+                raise InterlockError("the run was ended by a bug") from self._shell.broken
+            waiter: asyncio.Future[None] = self._shell.loop.create_future()
+            if self._waiters is None:
+                self._waiters = []
+            self._waiters.append(waiter)
+            await waiter
+
+    def settle(self, outcome: Outcome[T]) -> None:
+        """The one outcome is there."""
+        self.outcome = outcome
+        waiters, self._waiters = self._waiters, None
+        for waiter in waiters or ():
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def give_up(self, error: BaseException) -> None:
+        """There will be no outcome."""
+        waiters, self._waiters = self._waiters, None
+        for waiter in waiters or ():
+            if not waiter.done():
+                waiter.set_exception(error)

@@ -1,0 +1,205 @@
+"""How a run begins and ends: leftovers, backends, signals, grace."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable
+from functools import partial
+
+from interlock.errors import AttemptsStillAlive, FatalError, InterlockError
+from interlock.execution.coroutines import Coroutines
+from interlock.kernel import stimuli as s
+from interlock.model.event import Kind
+from interlock.model.outcome import State
+from interlock.runtime.leftovers import Leftover, leave, left_in
+from interlock.runtime.ports import Ports
+from interlock.runtime.shell import Shell
+from interlock.runtime.signals import Signals, error_for
+
+_LAST_WORDS = 2.0
+"""How long those have to stop whom a shutdown had let go on for its grace, in seconds."""
+_AT_ONCE = 0.5
+"""The same after a second signal."""
+_NOT_STARTED = (State.BLOCKED, State.WAITING, State.RETRYING)
+
+
+class Life:
+    """One run from its begin to its end."""
+
+    def __init__(self, shell: Shell, ports: Ports, grace: float) -> None:
+        self.shell = shell
+        self._ports = ports
+        self._grace = grace
+        self._coroutines = Coroutines(f"interlock-{shell.run_id}")
+        self._signals = Signals(shell.loop, self._signalled)
+        self._signal: int | None = None
+        self._interruption: asyncio.Task[None] | None = None
+        self._latest = math.inf
+        """When to wait no longer, whatever the grace."""
+        self._next_look: asyncio.Future[None] | None = None
+        self._host: asyncio.Task[object] | None = None
+        self._ending = self._closed = False
+
+    async def begin(self) -> None:
+        """Open the backends; hold what is left of earlier runs."""
+        shell = self.shell
+        self._host = asyncio.current_task()
+        await self._coroutines.open(self._house_fell)
+        shell.attempts.backends = self._ports.backends(shell.loop, self._coroutines, self._orphaned)
+        shell.note(Kind.RUN_STARTED, "", {"run": shell.run_id})
+        for leftover in left_in(shell.workspace.root):
+            shell.take_in(s.Occupy(leftover.name, leftover.claims))
+            leftover.watch(partial(self._vacated, leftover.name))
+        if self._ports.signals:
+            self._signals.listen()
+
+    def _vacated(self, name: str) -> None:
+        """On whatever thread an attempt of an earlier run came to its end."""
+        try:
+            self.shell.loop.call_soon_threadsafe(self._vacate, name)
+        except RuntimeError:
+            return  # this run is over as well, with its loop
+
+    def _vacate(self, name: str) -> None:
+        if not self._closed and self.shell.broken is None:
+            self.shell.take_in(s.Vacate(name))
+
+    def _orphaned(self, token: int) -> None:
+        """On its own thread: an attempt is gone whose event loop was closed before."""
+        leftover = self.shell.attempts.left.get(token)
+        if leftover is not None:
+            leftover.vacate()
+
+    def _house_fell(self, error: BaseException) -> None:
+        if not self._closed:
+            self.shell.break_off(error)
+
+    # -- the end ----------------------------------------------------------------------------
+
+    async def end(self, error: BaseException | None) -> None:
+        """Wait for everything, or cancel it if the block was left by an error; then close.
+
+        Being cancelled meanwhile cancels what runs; it does not leave anything undone.
+        """
+        self._ending = True
+        cancelled = None
+        if error is None:
+            cancelled = await self._wait(self.shell.all_settled, None)
+        if error is not None or cancelled is not None:
+            self._stop_everything()
+        cancelled = await self._wait(self.shell.is_quiet, self._grace) or cancelled
+        alive = self._leave_behind()
+        cancelled = await self._wait(self.shell.nothing_to_commit, None) or cancelled
+        await self._close()
+        self._raise(error, cancelled, alive)
+
+    def _stop_everything(self) -> None:
+        if self.shell.broken is None:
+            self.shell.take_in(s.Shutdown())
+
+    async def _wait(
+        self, condition: Callable[[], bool], most: float | None
+    ) -> asyncio.CancelledError | None:
+        """Wait for a condition, at most so long, whatever happens; the cancellation, if one came.
+
+        The first cancellation stops everything, further ones change nothing.
+        """
+        loop = self.shell.loop
+        cancelled: asyncio.CancelledError | None = None
+        until = math.inf if most is None else loop.time() + most
+        while not condition():
+            left = min(until, self._latest) - loop.time()
+            if left <= 0:
+                break
+            self._next_look = look = self.shell.once(condition)
+            try:
+                await asyncio.wait([look], timeout=None if left == math.inf else left)
+            except asyncio.CancelledError as caught:
+                if cancelled is None:
+                    self._stop_everything()
+                cancelled = caught
+        return cancelled
+
+    def _leave_behind(self) -> list[str]:
+        """Keep from later runs what attempts hold that would not stop; the ids of their tasks."""
+        shell = self.shell
+        for token, context in shell.attempts.alive.items():
+            name = f"{context.task.id} of run {shell.run_id}"
+            shell.attempts.left[token] = leftover = Leftover(
+                name, context.task.claims + context.extra
+            )
+            leave(shell.workspace.root, leftover)
+        return [context.task.id for context in shell.attempts.alive.values()]
+
+    async def _close(self) -> None:
+        self._closed = True
+        self._signals.stop()
+        self.shell.close()
+        for backend in self.shell.attempts.backends.values():
+            await backend.close()
+
+    def _raise(
+        self,
+        error: BaseException | None,
+        cancelled: asyncio.CancelledError | None,
+        alive: list[str],
+    ) -> None:
+        """Raise what matters most, if anything; the error the block was left by comes by itself."""
+        shell = self.shell
+        fatal = shell.attempts.fatal
+        if shell.broken is not None:
+            raise InterlockError(
+                f"run {shell.run_id} was ended by a bug in Interlock: {shell.broken!r}"
+            ) from shell.broken
+        if alive:
+            raise AttemptsStillAlive(alive, self._grace) from error
+        if self._signal is not None:
+            raise error_for(self._signal) from error
+        if error is None and cancelled is not None:
+            raise cancelled
+        if error is None and fatal is not None:
+            outcomes = [each.outcome for each in shell.handles.values() if each.outcome is not None]
+            raise FatalError(fatal[0], repr(fatal[1]), outcomes) from fatal[1]
+
+    # -- shutdown and signals ---------------------------------------------------------------
+
+    async def shut_down(self, grace: float) -> None:
+        """Start nothing more, let what runs finish within `grace`, then stop it."""
+        shell = self.shell
+        shell.take_in(s.Drain())
+        for handle in list(shell.handles.values()):
+            # Children may go on: what runs may be waiting for them.
+            if handle.outcome is None and handle.parent is None and handle.state in _NOT_STARTED:
+                shell.take_in(s.Cancel(handle.task_id, "the run was shut down"))
+        if await self._wait(shell.is_quiet, grace) is None and not shell.is_quiet():
+            self._stop_everything()
+            shell.attempts.remind(_LAST_WORDS)
+        cancelled = await self._wait(shell.is_quiet, _LAST_WORDS)
+        if shell.attempts.alive:
+            alive = [context.task.id for context in shell.attempts.alive.values()]
+            raise AttemptsStillAlive(alive, grace)
+        if cancelled is not None:
+            raise cancelled
+
+    def _signalled(self, number: int) -> None:
+        if self._signal is None:
+            self._signal = number
+            self._interruption = self.shell.loop.create_task(
+                self._interrupt(), name=f"shutdown-{self.shell.run_id}"
+            )
+            return
+        self._latest = self.shell.loop.time() + _AT_ONCE
+        self._stop_everything()
+        self.shell.attempts.remind(_AT_ONCE)
+        if self._next_look is not None and not self._next_look.done():
+            self._next_look.set_result(None)
+
+    async def _interrupt(self) -> None:
+        """After a signal: end the run, then whatever its owner is still waiting for."""
+        try:
+            await self.shut_down(self._grace)
+        except AttemptsStillAlive:
+            self._latest = 0.0  # they had their time, and are named when the block is left
+        if not self._ending and self._host is not None:
+            self._host.cancel()

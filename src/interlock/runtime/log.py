@@ -1,0 +1,116 @@
+"""The structured log: the message is the event's kind, everything else is a field."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from interlock.model.event import Event, Kind
+from interlock.model.outcome import Outcome, State
+
+LOGGER = logging.getLogger("interlock")
+
+_LEVELS = {
+    Kind.RUN_STARTED: logging.INFO,
+    Kind.RUN_ENDED: logging.INFO,
+    Kind.SUBMITTED: logging.INFO,
+    Kind.STARTED: logging.INFO,
+    Kind.SETTLED: logging.INFO,
+    Kind.NEEDS_YOU: logging.INFO,
+    Kind.LOGGED: logging.INFO,
+    Kind.RETRYING: logging.WARNING,
+    Kind.ASKED_TO_STOP: logging.WARNING,
+    Kind.DENIED: logging.WARNING,
+    Kind.REFUSED: logging.WARNING,
+}
+_BAD = {State.FAILED: logging.ERROR, State.CONFLICTED: logging.ERROR}
+
+
+class Log:
+    """Writes events to the standard logger `interlock`; its handlers decide what follows."""
+
+    def __init__(self, run_id: str) -> None:
+        self._run_id = run_id
+
+    def write(self, events: Sequence[Event]) -> None:
+        """Log what happened; costs nothing while nobody listens at that level."""
+        if not LOGGER.isEnabledFor(logging.CRITICAL) or not LOGGER.hasHandlers():
+            return
+        for event in events:
+            level = _level(event)
+            if LOGGER.isEnabledFor(level):
+                self._write(level, event.kind, {"task": event.task_id, **_brief(event)})
+
+    def listener_failed(self, listener: Callable[..., Any], error: BaseException) -> None:
+        """A listener raised; it is called again for the next event all the same."""
+        self._write(logging.ERROR, "listener_failed", {"listener": repr(listener)}, error)
+
+    def broken(self, error: BaseException) -> None:
+        """A bug of ours."""
+        self._write(logging.CRITICAL, "run_broken", {}, error)
+
+    def _write(
+        self, level: int, message: str, about: dict[str, Any], error: BaseException | None = None
+    ) -> None:
+        about = {"run": self._run_id} | {name: value for name, value in about.items() if value}
+        LOGGER.log(level, str(message), exc_info=error, extra={"interlock": about})
+
+
+def _level(event: Event) -> int:
+    if event.kind is Kind.SETTLED and isinstance(event.data, Outcome):
+        status = event.data.status
+        if status is State.TIMED_OUT:
+            return logging.WARNING
+        return _BAD.get(status, logging.INFO)
+    return _LEVELS.get(event.kind, logging.DEBUG)
+
+
+def _brief(event: Event) -> dict[str, Any]:
+    """The figures of an event. Never arguments, prompts or results: they may hold secrets."""
+    data = event.data
+    if isinstance(data, Outcome):
+        return {
+            "status": str(data.status),
+            "attempts": data.attempts,
+            "duration": round(data.duration, 6),
+            "reason": data.reason,
+        }
+    if event.kind is Kind.SUBMITTED:
+        return {"claims": ", ".join(map(str, data.claims)), "after": ", ".join(data.after)}
+    names = ("attempt", "token", "reason", "detail", "line", "fraction", "message", "asked")
+    return {name: value for name, value in event.fields.items() if name in names}
+
+
+class TextFormatter(logging.Formatter):
+    """`12:30:01 INFO settled task=api status=succeeded`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S")
+        about = " ".join(f"{name}={_quoted(value)}" for name, value in _about(record))
+        line = f"{at} {record.levelname} {record.getMessage()} {about}".rstrip()
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line = {"at": at, "level": record.levelname.lower(), "event": record.getMessage()}
+        line |= dict(_about(record))
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+def _about(record: logging.LogRecord) -> Iterator[tuple[str, Any]]:
+    yield from getattr(record, "interlock", {}).items()
+
+
+def _quoted(value: Any) -> str:
+    text = str(value)
+    plain = text.isprintable() and not any(each in text for each in ' "=')
+    return text if plain and text else json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,55 @@
+"""Results that must be of a type."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+from interlock.errors import InvalidOption
+from interlock.execution.ending import Ending
+from interlock.model.outcome import ErrorRecord, State
+
+
+def check_output(output: Any, task_id: str) -> None:
+    """Raise if no result could be validated against this type."""
+    if output is None:
+        return
+    try:
+        _adapter(output)
+    except TypeError:
+        raise InvalidOption(f"task {task_id!r}: output is {output!r}, which is no type") from None
+
+
+def validated(ending: Ending, output: Any) -> Ending:
+    """The same ending with its value as that type, or a failure that says what does not fit."""
+    if output is None:
+        return ending
+    pydantic = _pydantic()
+    try:
+        return ending._replace(value=_adapter(output).validate_python(ending.value))
+    except pydantic.ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, each['loc'])) or 'result'}: {each['msg']}"
+            for each in error.errors(include_url=False)
+        )
+        record = ErrorRecord("InvalidOutput", f"the result is no {_named(output)}: {problems}")
+        return Ending(State.FAILED, None, record, error)
+
+
+@lru_cache(maxsize=256)
+def _adapter(output: Any) -> Any:
+    pydantic = _pydantic()
+    try:
+        return pydantic.TypeAdapter(output)
+    except pydantic.PydanticUserError as error:
+        raise TypeError(str(error)) from None
+
+
+def _pydantic() -> Any:
+    """Imported when it is needed: it takes longer than all of Interlock, and few tasks need it."""
+    return import_module("pydantic")
+
+
+def _named(output: Any) -> str:
+    return getattr(output, "__name__", None) or str(output)

@@ -1,0 +1,43 @@
+"""Where the runtime meets the world, so that a simulation can take the world's place."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from interlock.execution.backend import Backend
+from interlock.execution.coroutines import Coroutines
+from interlock.execution.manner import Place
+from interlock.execution.process_backend import Processes
+from interlock.execution.threads import Threads
+
+Orphaned = Callable[[int], None]
+"""Told, on any thread, that an attempt is gone whose event loop has been closed."""
+
+
+def real_backends(
+    loop: asyncio.AbstractEventLoop, coroutines: Coroutines, orphaned: Orphaned
+) -> Mapping[Place, Backend]:
+    """Coroutines on the loop, threads and processes of the machine."""
+    return {
+        Place.LOOP: coroutines,
+        Place.THREAD: Threads(loop, orphaned),
+        Place.PROCESS: Processes(loop, orphaned),
+    }
+
+
+@dataclass(frozen=True)
+class Ports:
+    """The clock, chance and backends of a Runtime. Waiting goes by the clock of the event loop."""
+
+    wall: Callable[[], float] = time.time
+    """Seconds since 1970, looked at once: when a run starts."""
+    chance: random.Random = field(default_factory=random.Random)
+    backends: Callable[
+        [asyncio.AbstractEventLoop, Coroutines, Orphaned], Mapping[Place, Backend]
+    ] = real_backends
+    signals: bool = True
+    """Whether there are signals to listen to."""

@@ -1,0 +1,106 @@
+"""The record of a run: events on their way into the journal and out to whoever follows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any
+
+from interlock.journal.port import Journal
+from interlock.model.event import Event, Kind
+from interlock.runtime.log import Log
+
+Listener = Callable[[Event], None]
+
+
+class Record:
+    """Numbers the events of a run, has them journaled turn by turn, and tells of them then."""
+
+    def __init__(self, journal: Journal, log: Log, epoch: float) -> None:
+        self._journal = journal
+        self._log = log
+        self._epoch = epoch
+        self._number = journal.last
+        self.pending: list[Event] = []
+        """Put down, and not yet taken to the journal."""
+        self._listeners: list[Listener] = []
+        self._followers: list[asyncio.Future[None]] = []
+        self.closed = False
+
+    def note(self, now: float, kind: Kind, task_id: str, data: Any = None) -> None:
+        """Put down what happened at a time of the kernel."""
+        self._number = number = self._number + 1
+        self.pending.append(Event(number, self._epoch + now, kind, task_id, data))
+
+    def take(self) -> list[Event]:
+        """What was put down since the last turn."""
+        events, self.pending = self.pending, []
+        return events
+
+    def append(self, events: Sequence[Event]) -> Awaitable[None] | None:
+        """Journal the events of one turn."""
+        return self._journal.append(events)
+
+    def publish(self, events: Sequence[Event]) -> None:
+        """Tell listeners, followers and the log of events that are in the journal."""
+        self._log.write(events)
+        for listener in tuple(self._listeners):
+            for event in events:
+                try:
+                    listener(event)
+                except Exception as error:  # noqa: BLE001 - a listener must not hurt the run
+                    self._log.listener_failed(listener, error)
+        self._wake()
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener` for every event from now on; returns what ends it."""
+        self._listeners.append(listener)
+
+        def stop() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return stop
+
+    def follow(self, since: int) -> AsyncIterator[Event]:
+        """The events after a number, those to come included; ends when the record is closed."""
+        return _Follower(self, self._journal, since)
+
+    def close(self) -> None:
+        """Nothing more will happen."""
+        self.closed = True
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._followers:
+            followers, self._followers = self._followers, []
+            for follower in followers:
+                if not follower.done():
+                    follower.set_result(None)
+
+    async def news(self) -> None:
+        """Wait until something was published."""
+        wakeup: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._followers.append(wakeup)
+        await wakeup
+
+
+class _Follower(AsyncIterator[Event]):
+    """An iterator and no generator: it holds nothing that would have to be cleaned up if left."""
+
+    def __init__(self, record: Record, journal: Journal, since: int) -> None:
+        self._record = record
+        self._journal = journal
+        self._since = since
+        self._ahead: list[Event] = []
+
+    async def __anext__(self) -> Event:
+        while not self._ahead:
+            self._ahead = list(reversed(self._journal.since(self._since)))
+            if self._ahead:
+                self._since = self._ahead[0].number
+            elif self._record.closed:
+                raise StopAsyncIteration
+            else:
+                await self._record.news()
+        return self._ahead.pop()

@@ -1,0 +1,212 @@
+"""The Runtime: one run, from `async with` to its end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from interlock.errors import InvalidOption, NotRunning
+from interlock.journal.memory import MemoryJournal
+from interlock.kernel import stimuli as s
+from interlock.kernel.kernel import Kernel
+from interlock.model.duration import Duration, seconds
+from interlock.model.event import Event
+from interlock.model.limits import Rate
+from interlock.model.outcome import Outcome
+from interlock.model.progress import Progress
+from interlock.model.why import Explanation
+from interlock.runtime.context import TaskContext
+from interlock.runtime.handle import Handle
+from interlock.runtime.life import Life
+from interlock.runtime.ports import Ports
+from interlock.runtime.shell import Shell
+from interlock.runtime.submitting import Submitting
+from interlock.runtime.waits import Question
+from interlock.runtime.workspace import Workspace
+
+T = TypeVar("T")
+
+
+class Runtime(Submitting):
+    """Runs tasks; no two that conflict at the same time.
+
+        async with Runtime(max_parallel=4) as rt:
+            handle = rt.submit(agent, writes="src/**")
+            outcome = await handle
+
+    Leaving the block waits for everything that was submitted; leaving it by an exception cancels
+    it. Either way attempts that will not stop are waited for at most `grace` seconds, and then
+    named in AttemptsStillAlive.
+
+    `max_parallel` is how many attempts run at once, `workspace` the folder that path claims are
+    relative to. `capacity` says how much there is of counted resources, `limits` gives rates, and
+    `protected` paths can never be claimed for writing.
+    """
+
+    def __init__(
+        self,
+        max_parallel: int = 8,
+        workspace: str | os.PathLike[str] = ".",
+        journal: None = None,
+        resume: None = None,
+        *,
+        capacity: Mapping[str, int] | None = None,
+        limits: Mapping[str, Rate] | None = None,
+        protected: Iterable[str] = (),
+        grace: Duration = 30.0,
+        ports: Ports | None = None,
+    ) -> None:
+        if journal is not None or resume is not None:
+            raise InvalidOption("this version keeps its journal in memory: leave out `journal`")
+        self._ports = ports or Ports()
+        self._workspace = Workspace(workspace)
+        self._grace = seconds(grace, "grace")
+        self._limits = dict(limits or {})
+        self._kernel = Kernel(
+            slots=max_parallel,
+            capacities=capacity,
+            rates=self._limits,
+            protected=protected,
+            fold_case=self._workspace.fold_case,
+        )
+        self._life: Life | None = None
+        self.run_id = _run_id(self._ports)
+        """The name of this run: readable, and never used twice."""
+
+    # -- the life of a run ------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        if self._life is not None:
+            raise NotRunning("a Runtime is one run: make a new one instead of entering it again")
+        shell = Shell(
+            self._kernel,
+            MemoryJournal(),
+            self._workspace,
+            self.run_id,
+            self._ports,
+            self._grace,
+            self._limits,
+        )
+        self._life = Life(shell, self._ports, self._grace)
+        await self._life.begin()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._running().end(error)
+
+    async def shutdown(self, grace: Duration = 30.0) -> None:
+        """Start nothing more, let what runs finish within `grace`, then stop it.
+
+        What has not started is cancelled at once. Raises AttemptsStillAlive, naming those that
+        would not stop.
+        """
+        await self._running().shut_down(seconds(grace, "grace"))
+
+    def _running(self) -> Life:
+        if self._life is None:
+            raise NotRunning("enter the Runtime first: `async with Runtime() as rt:`")
+        return self._life
+
+    @property
+    def _shell(self) -> Shell:
+        return self._running().shell
+
+    def _submits_to(self) -> tuple[Shell, TaskContext | None]:
+        return self._shell, None
+
+    # -- looking ----------------------------------------------------------------------------
+
+    def why(self, task: str | Handle[Any]) -> Explanation:
+        """Every reason why a task is not running: print it, or look at its `reasons`."""
+        return self._call(self._kernel.why, _id(task))
+
+    def progress(self) -> Progress:
+        """How many tasks are in which state, all at one moment."""
+        return self._call(self._kernel.progress)
+
+    def handle(self, task_id: str) -> Handle[Any]:
+        """The handle of a task of this run."""
+        return self._call(self._shell.handle_of, task_id)
+
+    @property
+    def outcomes(self) -> tuple[Outcome[Any], ...]:
+        """The outcomes there are, in the order of submission."""
+        handles = self._call(lambda: list(self._shell.handles.values()))
+        return tuple(each.outcome for each in handles if each.outcome is not None)
+
+    def events(self, since: int = 0) -> AsyncIterator[Event]:
+        """What happened after event number `since`, and goes on happening.
+
+        `async for event in rt.events()` ends when the run does.
+        """
+        return self._shell.record.follow(since)
+
+    def listen(self, listener: Callable[[Event], None]) -> Callable[[], None]:
+        """Have a function called for every event; call what is returned to end it.
+
+        It is called on the event loop, and must be quick; what it raises is logged.
+        """
+        return self._call(self._shell.record.listen, listener)
+
+    def questions(self) -> tuple[Question, ...]:
+        """What tasks ask people and have no answer to yet."""
+        return self._call(self._shell.waits.questions)
+
+    # -- steering ---------------------------------------------------------------------------
+
+    def cancel(self, task: str | Handle[Any], reason: str = "cancelled") -> bool:
+        """End a task, with its children; False if it has ended already."""
+        return self._call(self._shell.cancel, _id(task), reason)
+
+    def answer(self, task: str | Handle[Any], answer: str) -> None:
+        """Answer the oldest open question of a task."""
+        self._call(self._shell.waits.answer, _id(task), answer)
+
+    def pause(self, task: str | Handle[Any] | None = None) -> None:
+        """Start nothing, or not this task, before `unpause`; what runs goes on."""
+        self._take_in(s.Pause(None if task is None else _id(task)))
+
+    def unpause(self, task: str | Handle[Any] | None = None) -> None:
+        """The end of `pause`."""
+        self._take_in(s.Unpause(None if task is None else _id(task)))
+
+    def prioritize(self, task: str | Handle[Any], priority: int) -> None:
+        """Give an unfinished task another priority."""
+        self._take_in(s.Prioritize(_id(task), priority))
+
+    def set_capacity(self, resource: str, capacity: int) -> None:
+        """Change how much there is of a counted resource; `slots` is `max_parallel`."""
+        self._take_in(s.SetCapacity(resource, capacity))
+
+    def hold_rate(self, rate: str, duration: Duration) -> None:
+        """Let nothing through a rate for some time, as a Retry-After asks for."""
+        until = self._shell.now() + seconds(duration, "duration")
+        limit = self._limits.get(rate)
+        names = [rate] if limit is None or limit.requests is not None else []
+        if limit is not None and limit.tokens is not None:
+            names.append(f"{rate}.tokens")
+        for name in names:
+            self._take_in(s.HoldRate(name, until))
+
+    def _take_in(self, stimulus: s.Stimulus) -> None:
+        self._call(self._shell.take_in, stimulus)
+
+    def _call(self, function: Callable[..., T], *args: Any) -> T:
+        return self._shell.door.call(function, *args)
+
+
+def _id(task: str | Handle[Any]) -> str:
+    return task.task_id if isinstance(task, Handle) else task
+
+
+def _run_id(ports: Ports) -> str:
+    at = datetime.fromtimestamp(ports.wall(), UTC)
+    return f"{at:%Y%m%d-%H%M%S}-{ports.chance.getrandbits(32):08x}"

@@ -1,0 +1,375 @@
+"""The shell around the kernel: takes in what happens, journals it, then carries out what follows.
+
+    stimulus ──▶ kernel ──▶ instructions, events          at once, and without any effect
+                                  │
+                    end of the turn of the loop
+                                  ▼
+                     journal (one transaction) ──▶ starts, stops, outcomes, answers
+
+Only the thread of the event loop comes in here; other threads come through the `door`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import Context
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from interlock.errors import InterlockError, UnknownTask
+from interlock.journal.port import Journal
+from interlock.kernel import instructions as do
+from interlock.kernel import stimuli as s
+from interlock.kernel.kernel import Kernel
+from interlock.model.event import Event, Kind
+from interlock.model.limits import Rate
+from interlock.model.outcome import Outcome, State
+from interlock.model.task import Task
+from interlock.model.usage import NO_USAGE, Usage
+from interlock.runtime.attempts import Attempts
+from interlock.runtime.context import TaskContext
+from interlock.runtime.handle import Handle
+from interlock.runtime.log import Log
+from interlock.runtime.ports import Ports
+from interlock.runtime.record import Record
+from interlock.runtime.submission import submit
+from interlock.runtime.wait import Door
+from interlock.runtime.waits import Waits
+from interlock.runtime.workspace import Workspace
+
+_LATE = 0.05
+"""A timer that comes so many seconds late finds a loop that was blocked."""
+
+_KINDS = {
+    do.Start: Kind.STARTED,
+    do.Settle: Kind.SETTLED,
+    do.Stop: Kind.ASKED_TO_STOP,
+    do.Resume: Kind.GRANTED,
+    do.Deny: Kind.DENIED,
+    do.Refused: Kind.REFUSED,
+}
+
+
+class Shell:
+    """Owns one kernel, and what is known of its tasks outside of it, for the time of one run."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        journal: Journal,
+        workspace: Workspace,
+        run_id: str,
+        ports: Ports,
+        grace: float,
+        limits: Mapping[str, Rate],
+    ) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.door = Door(self.loop)
+        self.workspace = workspace
+        self.run_id = run_id
+        self.limits = limits
+        self.kernel = kernel
+        self.handles: dict[str, Handle[Any]] = {}
+        self.unsettled = 0
+        self.broken: BaseException | None = None
+        """A bug of ours. Nothing is decided after it."""
+        self._epoch = ports.wall()
+        self._zero = self.loop.time()
+        self._log = Log(run_id)
+        self.record = Record(journal, self._log, self._epoch)
+        self.attempts = Attempts(self, ports.chance, grace)
+        self.waits = Waits(self)
+        self._reports: list[s.Ended | s.Gone] = []
+        self._usage: dict[str, Usage] = {}
+        self._todo: list[tuple[do.Instruction, Outcome[Any] | None]] = []
+        self._scheduled = False
+        self._committing = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._conditions: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
+        self.keys: dict[str, Handle[Any]] = {}
+        """Handles by idempotency key."""
+        self._names: dict[str, int] = {}
+        self._groups = 0
+
+    # -- taking in --------------------------------------------------------------------------
+
+    def now(self) -> float:
+        """Seconds since the run began: the kernel's time."""
+        return self.loop.time() - self._zero
+
+    def wall(self) -> float:
+        """Seconds since 1970."""
+        return self._epoch + self.now()
+
+    def take_in(self, stimulus: s.Stimulus) -> None:
+        """Let the kernel decide. A UsageError means that nothing was changed."""
+        if self.broken is not None:
+            raise InterlockError("this run was ended by a bug in Interlock") from self.broken
+        now = self.now()
+        decided = self.kernel.handle(stimulus, now)
+        note, todo = self.record.note, self._todo
+        if isinstance(stimulus, s.Submit):
+            for task in stimulus.tasks:
+                note(now, Kind.SUBMITTED, task.id, task)
+        elif isinstance(stimulus, s.Reports):
+            for report in stimulus.reports:
+                ended = isinstance(report, s.Ended)
+                note(now, Kind.ENDED if ended else Kind.GONE, report.task_id, report)
+        elif not isinstance(stimulus, s.Tick):
+            asked: dict[str, Any] = {"asked": type(stimulus).__name__, **stimulus._asdict()}
+            note(now, Kind.ASKED, asked.get("task_id") or "", asked)
+        for each in decided:
+            if isinstance(each, do.Settle):
+                outcome = self._outcome(each)
+                note(now, Kind.SETTLED, each.task_id, outcome)
+                todo.append((each, outcome))
+            elif isinstance(each, do.Change):
+                note(now, Kind(each.state), each.task_id, each)
+            elif isinstance(each, do.SetTimer):
+                todo.append((each, None))
+            else:
+                if isinstance(each, do.Stop):
+                    self.attempts.close(each.token)
+                note(now, _KINDS[type(each)], each.task_id, each)
+                todo.append((each, None))
+        self._schedule()
+
+    def report(self, report: s.Ended | s.Gone) -> None:
+        """What attempts report in one turn of the loop goes to the kernel together."""
+        self._reports.append(report)
+        self._schedule()
+
+    def told(self, context: TaskContext, kind: Kind, data: Any) -> None:
+        """An agent tells of itself: nothing that the kernel would have to know."""
+        context.check_open()
+        task_id = context.task.id
+        if isinstance(data, Usage):
+            self._usage[task_id] = self._usage.get(task_id, NO_USAGE).plus(data)
+        self.note(kind, task_id, data)
+
+    def note(self, kind: Kind, task_id: str, data: Any = None) -> None:
+        """Put something into the record that is none of the kernel's business."""
+        self.record.note(self.now(), kind, task_id, data)
+        self._schedule()
+
+    def _outcome(self, settle: do.Settle) -> Outcome[Any]:
+        status, started, ended = settle.status, settle.started_at, settle.ended_at
+        ending = self.attempts.endings.pop(settle.task_id, None)
+        result = exception = None
+        if ending is not None and status is State.SUCCEEDED:
+            result = ending.value
+        elif ending is not None and status is State.FAILED:
+            exception = ending.exception
+        return Outcome(
+            settle.task_id,
+            status,
+            result,
+            settle.error,
+            settle.attempts,
+            None if started is None else datetime.fromtimestamp(self._epoch + started, UTC),
+            datetime.fromtimestamp(self._epoch + ended, UTC),
+            0.0 if started is None else ended - started,
+            self._usage.pop(settle.task_id, NO_USAGE),
+            (),
+            settle.cause,
+            exception,
+        )
+
+    def submit(
+        self,
+        tasks: Sequence[Task],
+        context: Context,
+        parent: TaskContext | None = None,
+        group: str = "",
+        fail_fast: bool = False,
+        deadline: float | None = None,
+    ) -> list[Handle[Any]]:
+        """Take in all of these tasks or, with an error, none."""
+        return submit(self, tasks, context, parent, group, fail_fast, deadline)
+
+    # -- the turn of the loop ---------------------------------------------------------------
+
+    def _schedule(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            self.loop.call_soon(self._turn)
+
+    def _turn(self) -> None:
+        if self.broken is not None:
+            return
+        try:
+            if self._reports:
+                reports, self._reports = self._reports, []
+                self.take_in(s.Reports(tuple(reports)))
+            if not self._committing:
+                self._commit()
+        except BaseException as error:  # noqa: BLE001 - a bug of ours must end the run, not hang it
+            self.break_off(error)
+        self._scheduled = False
+        self.look_at_conditions()
+        if self._reports or (not self._committing and (self._todo or self.record.pending)):
+            self._schedule()
+
+    def _commit(self) -> None:
+        """Journal what was decided; then, and only then, do it."""
+        events = self.record.take()
+        todo, self._todo = self._todo, []
+        pending = self.record.append(events) if events else None
+        if pending is None:
+            self._perform(events, todo)
+        else:
+            self._committing = True
+            commit = asyncio.ensure_future(pending)
+            commit.add_done_callback(partial(self._committed, events, todo))
+
+    def _committed(
+        self,
+        events: list[Event],
+        todo: list[tuple[do.Instruction, Outcome[Any] | None]],
+        commit: asyncio.Future[None],
+    ) -> None:
+        self._committing = False
+        try:
+            commit.result()
+            self._perform(events, todo)
+        except BaseException as error:  # noqa: BLE001 - as in _turn
+            self.break_off(error)
+        self.look_at_conditions()
+        self._schedule()
+
+    def _perform(
+        self, events: list[Event], todo: list[tuple[do.Instruction, Outcome[Any] | None]]
+    ) -> None:
+        for each, outcome in todo:
+            if isinstance(each, do.Start):
+                self.attempts.start(each)
+            elif outcome is not None:
+                self._settle(outcome)
+            elif isinstance(each, do.Stop):
+                self.attempts.stop(each)
+            elif isinstance(each, do.Resume):
+                self.attempts.extend(each.token, each.claims)
+                self.waits.resume(each.token, each.request)
+            elif isinstance(each, do.Deny):
+                self.waits.deny(each.token, each.request, each.task_id, each.reason)
+            elif isinstance(each, do.SetTimer):
+                self._set_timer(each.at)
+        if events:
+            self.record.publish(events)
+
+    def _settle(self, outcome: Outcome[Any]) -> None:
+        self.unsettled -= 1
+        self.handles[outcome.task_id].settle(outcome)
+
+    def break_off(self, error: BaseException) -> None:
+        """A bug of ours: tell everybody who waits, and stop what runs."""
+        if self.broken is not None:
+            return
+        self.broken = error
+        self._log.broken(error)
+        self.attempts.stop_all()
+        self.waits.fail_all(error)
+        for handle in self.handles.values():
+            handle.give_up(error)
+        self.record.close()
+        self.look_at_conditions()
+
+    # -- time -------------------------------------------------------------------------------
+
+    def _set_timer(self, at: float | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None if at is None else self.loop.call_at(self._zero + at, self._tick, at)
+
+    def _tick(self, at: float) -> None:
+        if self.broken is not None:
+            return
+        if self.now() - at > _LATE:
+            # The loop was blocked. What has ended meanwhile is about to say so, and must not be
+            # taken for late because somebody else was slow.
+            self._timer = self.loop.call_later(_LATE / 10, self._tick, self.now())
+            return
+        try:
+            self.take_in(s.Tick())
+        except BaseException as error:  # noqa: BLE001 - as in _turn
+            self.break_off(error)
+
+    # -- waiting for the end ----------------------------------------------------------------
+
+    def all_settled(self) -> bool:
+        """Whether every task has its outcome."""
+        return not self.unsettled or self.broken is not None
+
+    def is_quiet(self) -> bool:
+        """Whether every task has its outcome and nothing is left of any attempt."""
+        return self.all_settled() and not self.attempts.alive
+
+    def nothing_to_commit(self) -> bool:
+        """Whether all that was decided is in the journal and was done."""
+        todo = self._todo or self._reports or self.record.pending or self._committing
+        return not todo or self.broken is not None
+
+    def once(self, condition: Callable[[], bool]) -> asyncio.Future[None]:
+        """A future that is done as soon as the condition holds at the end of a turn."""
+        met: asyncio.Future[None] = self.loop.create_future()
+        if condition():
+            met.set_result(None)
+        else:
+            self._conditions.append((condition, met))
+        return met
+
+    def look_at_conditions(self) -> None:
+        """Tell those that wait for a condition which holds now."""
+        if self._conditions:
+            left = []
+            for condition, met in self._conditions:
+                if met.done():
+                    continue
+                if condition():
+                    met.set_result(None)
+                else:
+                    left.append((condition, met))
+            self._conditions = left
+
+    # -- looking ----------------------------------------------------------------------------
+
+    def outcome_of(self, task_id: str) -> Outcome[Any]:
+        """The outcome of a task that has ended."""
+        outcome = self.handles[task_id].outcome
+        assert outcome is not None, f"{task_id!r} has not ended"
+        return outcome
+
+    def handle_of(self, task_id: str) -> Handle[Any]:
+        """The handle of a task of this run."""
+        handle = self.handles.get(task_id)
+        if handle is None:
+            raise UnknownTask(f"no task of this run has the id {task_id!r}")
+        return handle
+
+    def fresh_id(self, name: str) -> str:
+        """An id that no task has, made of a readable name."""
+        while True:
+            count = self._names[name] = self._names.get(name, 0) + 1
+            task_id = name if count == 1 else f"{name}-{count}"
+            if task_id not in self.handles:
+                return task_id
+
+    def fresh_group(self) -> str:
+        """A name that no group has."""
+        self._groups += 1
+        return f"group-{self._groups}"
+
+    def cancel(self, task_id: str, reason: str) -> bool:
+        """End a task; False if it has ended already."""
+        if self.handle_of(task_id).outcome is not None or self.kernel.state(task_id).is_end:
+            return False
+        self.take_in(s.Cancel(task_id, reason))
+        return True
+
+    def close(self) -> None:
+        """The run is over."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self.record.close()

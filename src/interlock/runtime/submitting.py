@@ -1,0 +1,204 @@
+"""Submitting tasks: what a Runtime and, for children, a TaskContext have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextvars import copy_context
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack, overload
+
+from interlock.errors import FatalError, InvalidOption
+from interlock.execution.manner import name_of
+from interlock.kernel import stimuli as s
+from interlock.model.claim import Claim, Patterns
+from interlock.model.duration import Duration, seconds
+from interlock.model.limits import Retry
+from interlock.model.outcome import Outcome
+from interlock.model.result import RunResult
+from interlock.model.task import After, Task
+from interlock.runtime.wait import Wait
+
+if TYPE_CHECKING:
+    from interlock.runtime.context import TaskContext
+    from interlock.runtime.handle import Handle
+    from interlock.runtime.shell import Shell
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class RunsAsync(Protocol[T_co]):
+    """An agent that is an object with an async `run(ctx)`."""
+
+    def run(self, ctx: TaskContext, /) -> Awaitable[T_co]: ...
+
+
+class Runs(Protocol[T_co]):
+    """An agent that is an object with a blocking `run(ctx)`."""
+
+    def run(self, ctx: TaskContext, /) -> T_co: ...
+
+
+class RunsStep(Protocol[T_co]):
+    """An agent that is an object with a blocking `run_step()`."""
+
+    def run_step(self) -> T_co: ...
+
+
+class Options(TypedDict, total=False):
+    """The options of a task, as `submit` and `map` take them. `Task` says what they mean."""
+
+    id: str | None
+    prompt: str | None
+    kwargs: Mapping[str, Any]
+    writes: Patterns
+    reads: Patterns
+    uses: str | Claim | Iterable[str | Claim]
+    claims: Iterable[Claim]
+    after: After
+    priority: int
+    timeout: Duration | None
+    deadline: Duration | datetime | None
+    retry: Retry | None
+    estimate: Duration | None
+    key: str | None
+    workspace: str | None
+    guard: str | None
+    output: Any
+    labels: Mapping[str, str]
+
+
+class Submitting:
+    """`submit`, `run` and `map`. In a context they make children of its task."""
+
+    __slots__ = ()
+
+    def _submits_to(self) -> tuple[Shell, TaskContext | None]:
+        """Where to submit, and as whose children."""
+        raise NotImplementedError
+
+    @overload
+    def submit(
+        self, agent: Callable[..., Awaitable[T]], /, *args: Any, **options: Unpack[Options]
+    ) -> Handle[T]: ...
+    @overload
+    def submit(
+        self, agent: Callable[..., T], /, *args: Any, **options: Unpack[Options]
+    ) -> Handle[T]: ...
+    @overload
+    def submit(self, agent: RunsAsync[T], /, **options: Unpack[Options]) -> Handle[T]: ...
+    @overload
+    def submit(self, agent: Runs[T], /, **options: Unpack[Options]) -> Handle[T]: ...
+    @overload
+    def submit(self, agent: RunsStep[T], /, **options: Unpack[Options]) -> Handle[T]: ...
+    @overload
+    def submit(self, agent: Task, /) -> Handle[Any]: ...
+
+    def submit(self, agent: Any, /, *args: Any, **options: Any) -> Handle[Any]:
+        """Submit an agent with its arguments, or a Task. The options are those of `Task`.
+
+        It starts the moment its claims, its dependencies and a slot are free together. A handle
+        among the arguments makes a dependency and arrives as its result. From any thread.
+        """
+        shell, parent = self._submits_to()
+        if isinstance(agent, Task):
+            if args or options:
+                raise InvalidOption("a Task has all its options already; use task.replace(...)")
+            tasks = [agent]
+        else:
+            task_id = options.pop("id", None)
+            if task_id is None:
+                task_id = shell.door.call(shell.fresh_id, name_of(agent))
+            tasks = [Task(task_id, agent, args=args, **options)]
+        return shell.door.call(shell.submit, tasks, copy_context(), parent)[0]
+
+    def run(
+        self,
+        tasks: Iterable[Task],
+        *,
+        fail_fast: bool = False,
+        deadline: Duration | None = None,
+    ) -> Wait[RunResult]:
+        """Run tasks together and wait for all of them: `result = await rt.run([...])`.
+
+        One failure leaves the others alone, unless `fail_fast`. At the `deadline` whatever has not
+        ended is timed out. Whoever stops waiting for it cancels it.
+        """
+        shell, parent = self._submits_to()
+        listed = list(tasks)
+        latest = None if deadline is None else seconds(deadline, "deadline")
+
+        async def run() -> RunResult:
+            return await _run(shell, listed, parent, fail_fast, latest)
+
+        return Wait(shell.door, run)
+
+    @overload
+    def map(
+        self,
+        agent: Callable[..., Awaitable[T]],
+        items: Iterable[Any],
+        /,
+        **options: Unpack[Options],
+    ) -> Wait[list[Outcome[T]]]: ...
+    @overload
+    def map(
+        self, agent: Callable[..., T], items: Iterable[Any], /, **options: Unpack[Options]
+    ) -> Wait[list[Outcome[T]]]: ...
+
+    def map(self, agent: Any, items: Iterable[Any], /, **options: Any) -> Wait[list[Outcome[Any]]]:
+        """Call an agent with each item; the outcomes come in the order of the items.
+
+        In texts, `{item}` stands for the item and `{index}` for its number from 0:
+        `writes="docs/{item}.md"`.
+        """
+        shell, parent = self._submits_to()
+        listed = list(items)
+
+        async def mapped() -> list[Outcome[Any]]:
+            tasks = []
+            for index, item in enumerate(listed):
+                own = {name: _filled(value, item, index) for name, value in options.items()}
+                task_id = own.pop("id", None)
+                if task_id is None or task_id == options.get("id"):
+                    task_id = shell.fresh_id(task_id or name_of(agent))
+                tasks.append(Task(task_id, agent, args=(item,), **own))
+            return list((await _run(shell, tasks, parent, False, None)).outcomes)
+
+        return Wait(shell.door, mapped)
+
+
+async def _run(
+    shell: Shell,
+    tasks: list[Task],
+    parent: TaskContext | None,
+    fail_fast: bool,
+    deadline: float | None,
+) -> RunResult:
+    began = shell.now()
+    group = shell.fresh_group()
+    handles = shell.submit(tasks, copy_context(), parent, group, fail_fast, deadline)
+    try:
+        await shell.waits.ends(handles)
+    except BaseException:
+        # Its only caller has stopped waiting: nobody would ever see what becomes of it.
+        if shell.broken is None:
+            shell.take_in(s.CancelGroup(group, "nobody waits for it any more"))
+        raise
+    outcomes = tuple(shell.outcome_of(handle.task_id) for handle in handles)
+    fatal = shell.attempts.fatal
+    if fatal is not None and any(each.task_id == fatal[0] for each in outcomes):
+        shell.attempts.fatal = None
+        raise FatalError(fatal[0], repr(fatal[1]), outcomes) from fatal[1]
+    return RunResult(outcomes, shell.now() - began)
+
+
+def _filled(value: Any, item: Any, index: int) -> Any:
+    if isinstance(value, str):
+        # Not str.format: braces are also part of patterns, as in `{a,b}.py`.
+        return value.replace("{item}", str(item)).replace("{index}", str(index))
+    if isinstance(value, Claim):
+        return Claim(_filled(value.resource, item, index), value.mode, value.amount)
+    if isinstance(value, (list, tuple)):
+        return [_filled(each, item, index) for each in value]
+    return value

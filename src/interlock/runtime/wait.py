@@ -1,0 +1,85 @@
+"""Something to wait for: `await` it in async code, `.wait()` for it in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import threading
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, Generic, TypeVar
+
+from interlock.errors import NotRunning, WouldBlockTheLoop
+
+T = TypeVar("T")
+
+
+class Wait(Generic[T]):
+    """Nothing happens before it is awaited, or waited for."""
+
+    __slots__ = ("_door", "_start")
+
+    def __init__(self, door: Door, start: Callable[[], Awaitable[T]]) -> None:
+        self._door = door
+        self._start = start
+
+    def __await__(self) -> Generator[Any, None, T]:
+        return self._start().__await__()
+
+    def wait(self, timeout: float | None = None) -> T:
+        """Block this thread until it is there; TimeoutError after `timeout` seconds."""
+        return self._door.wait(self._start, timeout)
+
+
+class Door:
+    """Lets other threads do what only the thread of the event loop may do."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._home = threading.get_ident()
+
+    def call(self, function: Callable[..., T], *args: Any) -> T:
+        """Call it here, or on the loop's thread if that is another one; its result or error."""
+        if threading.get_ident() == self._home:
+            return function(*args)
+        answer: concurrent.futures.Future[T] = concurrent.futures.Future()
+
+        def call() -> None:
+            try:
+                answer.set_result(function(*args))
+            except BaseException as error:  # noqa: BLE001 - raised again, in the calling thread
+                answer.set_exception(error)
+
+        self._hand_over(call)
+        return answer.result()
+
+    def wait(self, start: Callable[[], Awaitable[T]], timeout: float | None) -> T:
+        """Have something awaited on the loop, in the context of this thread, and wait for it."""
+        if threading.get_ident() == self._home:
+            raise WouldBlockTheLoop("this is the event loop's own thread: write `await` here")
+        answer: concurrent.futures.Future[T] = concurrent.futures.Future()
+        tasks: list[asyncio.Task[None]] = []
+
+        async def relay() -> None:
+            try:
+                answer.set_result(await start())
+            except BaseException as error:  # noqa: BLE001 - raised again, in the waiting thread
+                answer.set_exception(error)
+
+        self._hand_over(lambda: tasks.append(self._loop.create_task(relay())))
+        try:
+            return answer.result(timeout)
+        except concurrent.futures.TimeoutError:
+            if answer.done():  # the TimeoutError was the answer
+                raise
+        # Whoever gives up gets its slot back first, so wait for the end of the wait.
+        self._hand_over(lambda: tasks and tasks[0].cancel())
+        try:
+            return answer.result()
+        except (asyncio.CancelledError, concurrent.futures.CancelledError):
+            raise TimeoutError(f"not there after {timeout:g} s") from None
+
+    def _hand_over(self, callback: Callable[[], Any]) -> None:
+        try:
+            self._loop.call_soon_threadsafe(callback)
+        except RuntimeError:
+            raise NotRunning("the event loop of this Runtime is closed") from None

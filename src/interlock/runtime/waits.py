@@ -1,0 +1,221 @@
+"""Waits in mid-flight: for claims, a rate, other tasks, a person, or some time to pass."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from interlock.errors import AttemptOver, UnknownResource, UnknownTask, WouldDeadlock
+from interlock.kernel import stimuli as s
+from interlock.model.claim import Claim, uses
+from interlock.runtime.context import CURRENT, TaskContext
+
+if TYPE_CHECKING:
+    from interlock.runtime.handle import Handle
+    from interlock.runtime.shell import Shell
+
+
+class Question(NamedTuple):
+    """What a task asks a person; answer it with `rt.answer(task_id, text)`."""
+
+    task_id: str
+    question: str
+    number: int
+
+
+class Taken:
+    """What was taken from a rate."""
+
+    __slots__ = ("_context", "_rate", "_request", "_shell")
+
+    def __init__(self, context: TaskContext, shell: Shell, request: int, rate: str) -> None:
+        self._context = context
+        self._shell = shell
+        self._request = request
+        self._rate = rate
+
+    def used(self, *, requests: int | None = None, tokens: int | None = None) -> None:
+        """Replace what was taken by what was really used."""
+        self._context.check_open()
+        for resource, amount in ((self._rate, requests), (f"{self._rate}.tokens", tokens)):
+            if amount is not None:
+                task_id, token = self._context.task.id, self._context.token
+                stimulus = s.Used(task_id, token, self._request, resource, amount)
+                self._shell.door.call(self._shell.take_in, stimulus)
+
+
+class Waits:
+    """Who waits for what; each wait is a future that the shell's instructions resolve."""
+
+    def __init__(self, shell: Shell) -> None:
+        self._shell = shell
+        self._numbers = 0
+        self._open: dict[int, dict[int, asyncio.Future[None]]] = {}
+        """By token of the attempt, then by number of the request."""
+        self._questions: dict[int, Question] = {}
+        self._answers: dict[int, str] = {}
+
+    async def request(self, context: TaskContext, make: Callable[[int], s.Stimulus]) -> int:
+        """Ask the kernel for something and wait until it is there; the number of the request.
+
+        Whoever gives up waiting (a timeout around the `await`) goes on only when it has its slot
+        back: an attempt never works without one.
+        """
+        context.check_open()
+        number = self._number()
+        granted = self._add(context, number)
+        try:
+            self._shell.take_in(make(number))
+            await granted
+        except asyncio.CancelledError:
+            await self._withdraw(context, number)
+            raise
+        finally:
+            self._drop(context, number)
+        return number
+
+    async def _withdraw(self, context: TaskContext, number: int) -> None:
+        if context.cancelled() or self._is_over(context, number):
+            return
+        returned = self._add(context, number)
+        self._shell.take_in(s.Withdraw(context.task.id, context.token, number))
+        while not returned.done():
+            try:
+                await asyncio.shield(returned)
+            except asyncio.CancelledError:
+                if context.cancelled():
+                    return
+            except AttemptOver:
+                return
+
+    def _is_over(self, context: TaskContext, number: int) -> bool:
+        """Whether what was asked for came at the moment the wait was given up."""
+        wait = self._open.get(context.token, {}).get(number)
+        return wait is None or (wait.done() and not wait.cancelled())
+
+    def _number(self) -> int:
+        self._numbers += 1
+        return self._numbers
+
+    def _add(self, context: TaskContext, number: int) -> asyncio.Future[None]:
+        future: asyncio.Future[None] = self._shell.loop.create_future()
+        self._open.setdefault(context.token, {})[number] = future
+        return future
+
+    def _drop(self, context: TaskContext, number: int) -> None:
+        self._questions.pop(number, None)
+        waits = self._open.get(context.token)
+        if waits is not None:
+            waits.pop(number, None)
+            if not waits:
+                del self._open[context.token]
+
+    # -- answers ----------------------------------------------------------------------------
+
+    def resume(self, token: int, number: int) -> None:
+        """What was asked for is there."""
+        wait = self._open.get(token, {}).get(number)
+        if wait is not None and not wait.done():
+            wait.set_result(None)
+
+    def deny(self, token: int, number: int, task_id: str, reason: str) -> None:
+        """What was asked for cannot be had."""
+        self._fail(token, number, WouldDeadlock(f"task {task_id!r} may not wait: {reason}"))
+
+    def end(self, token: int, over: Exception) -> None:
+        """An attempt was told to stop: it waits for nothing any more."""
+        for number in list(self._open.get(token, ())):
+            self._fail(token, number, over)
+
+    def fail_all(self, error: BaseException) -> None:
+        """Nobody will answer any more."""
+        for token, waits in list(self._open.items()):
+            for number in list(waits):
+                self._fail(token, number, error)
+
+    def _fail(self, token: int, number: int, error: BaseException) -> None:
+        wait = self._open.get(token, {}).get(number)
+        if wait is not None and not wait.done():
+            wait.set_exception(error)
+            wait.exception()  # whoever was cancelled meanwhile will not look at it
+
+    # -- claims and rates -------------------------------------------------------------------
+
+    async def extend(self, context: TaskContext, claims: tuple[Claim, ...]) -> None:
+        """Wait for more claims."""
+        task_id = context.task.id
+        wanted = self._shell.workspace.resolve(task_id, claims, {})
+        await self.request(context, lambda number: s.Extend(task_id, context.token, number, wanted))
+
+    async def take(self, context: TaskContext, rate: str, requests: int, tokens: int) -> Taken:
+        """Wait until a rate has enough left."""
+        limit = self._shell.limits.get(rate)
+        if limit is None:
+            known = ", ".join(self._shell.limits) or "none"
+            raise UnknownResource(f"{rate!r} is not a rate of this run; there are: {known}")
+        wanted = []
+        if limit.requests is not None and requests:
+            wanted.append(uses(rate, requests))
+        if limit.tokens is not None and tokens:
+            wanted.append(uses(f"{rate}.tokens", tokens))
+        task_id, claims = context.task.id, tuple(wanted)
+        number = await self.request(
+            context, lambda number: s.Take(task_id, context.token, number, claims)
+        )
+        return Taken(context, self._shell, number, rate)
+
+    # -- people -----------------------------------------------------------------------------
+
+    async def ask(self, context: TaskContext, question: str) -> str:
+        """Wait for the answer of a person."""
+
+        def asked(number: int) -> s.Stimulus:
+            self._questions[number] = Question(context.task.id, question, number)
+            return s.Ask(context.task.id, context.token, number, question)
+
+        number = await self.request(context, asked)
+        return self._answers.pop(number)
+
+    def questions(self) -> tuple[Question, ...]:
+        """What is asked and has no answer yet, oldest first."""
+        return tuple(each for each in self._questions.values() if each.number not in self._answers)
+
+    def answer(self, task_id: str, answer: str) -> None:
+        """Answer the oldest open question of a task."""
+        for question in self.questions():
+            if question.task_id == task_id:
+                self._shell.take_in(s.Answer(task_id, question.number))
+                self._answers[question.number] = answer
+                return
+        raise UnknownTask(f"task {task_id!r} has asked nothing that is still to be answered")
+
+    # -- time and tasks ---------------------------------------------------------------------
+
+    async def sleep(self, context: TaskContext, duration: float) -> None:
+        """Wait some time, or until the attempt is told to stop."""
+        context.check_open()
+        number = self._number()
+        passed = self._add(context, number)
+        timer = self._shell.loop.call_later(duration, self.resume, context.token, number)
+        try:
+            await passed
+        finally:
+            timer.cancel()
+            self._drop(context, number)
+
+    async def ends(self, handles: Iterable[Handle[Any]]) -> None:
+        """Wait until all these tasks have their outcomes; inside a task, with its slot lent out."""
+        waiting = [handle for handle in handles if handle.outcome is None]
+        if not waiting:
+            return
+        context = CURRENT.get(None)
+        if context is not None and context._shell is self._shell and not context.cancelled():
+            ids = tuple(handle.task.id for handle in waiting)
+            await self.request(
+                context, lambda number: s.AwaitTasks(context.task.id, context.token, number, ids)
+            )
+            return
+        for handle in waiting:
+            if handle.outcome is None:
+                await handle.settled()
