@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from interlock.kernel.run import Run
 
 
-def explain(run: Run, task_id: str) -> Explanation:
+def explain(run: Run, task_id: str, now: float) -> Explanation:
     """Everything that stands between a task and its start, or its resumption in mid-flight."""
     if task_id in run.ends:
-        return Explanation(task_id, run.ends[task_id], run.ended_at[task_id], (), None, ())
+        return Explanation(task_id, run.ends[task_id], run.ended_at[task_id], (), None, (), now)
     entry = run.unfinished(task_id)
     state = entry.state
     assert state is not None
@@ -50,6 +50,7 @@ def explain(run: Run, task_id: str) -> Explanation:
         tuple(reasons),
         _clears_at(run, reasons),
         tuple(dict.fromkeys(filter(None, (_help(reason, needed) for reason in reasons)))),
+        now,
     )
 
 

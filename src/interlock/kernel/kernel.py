@@ -141,9 +141,9 @@ class Kernel:
         assert state is not None
         return state
 
-    def why(self, task_id: str) -> Explanation:
+    def why(self, task_id: str, now: float | None = None) -> Explanation:
         """Every reason why a task is not running, or what it waits for in mid-flight."""
-        return explain(self._run, task_id)
+        return explain(self._run, task_id, self._run.now if now is None else now)
 
     def progress(self) -> Progress:
         """How many tasks are in which state."""

@@ -47,3 +47,20 @@ def _parse(text: str, what: str) -> float:
             "such as '90s' or '1h30m'"
         )
     return float(sum(float(number) * _UNITS[unit] for number, unit in parts))
+
+
+def span(duration: float) -> str:
+    """A length of time as people say it: `0.3 s`, `12 s`, `4 min 10 s`, `2 h 5 min`."""
+    duration = max(duration, 0.0)
+    if duration < 9.95:
+        return f"{duration:.1f} s" if duration >= 0.05 else "0 s"
+    whole = round(duration)
+    if whole < 60:
+        return f"{whole} s"
+    units = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+    parts = []
+    for size, name in units:
+        if whole >= size:
+            parts.append(f"{whole // size} {name}")
+            whole %= size
+    return " ".join(parts[:2])

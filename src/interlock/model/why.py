@@ -1,10 +1,11 @@
-"""Why a task waits: every reason at once, as data."""
+"""Why a task waits: every reason at once, as data that can say itself (`said`)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from interlock.model.claim import Claim
+from interlock.model.duration import span
 from interlock.model.outcome import State
 
 
@@ -16,8 +17,8 @@ class UnfinishedDependency:
     state: State
     since: float
 
-    def __str__(self) -> str:
-        return f"comes after {self.task_id}, which is {self.state} since {self.since:g}"
+    def said(self, now: float) -> str:
+        return f"comes after {self.task_id}, which is {self.state} for {span(now - self.since)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +33,10 @@ class HeldClaim:
     witness: str
     """A path, or the name, that both claims mean."""
 
-    def __str__(self) -> str:
+    def said(self, now: float) -> str:
         stopping = ", was told to stop and is not gone" if self.stopping else ""
         return (
-            f"{self.holder} holds {self.holder_claim} since {self.since:g}{stopping}; "
+            f"{self.holder} holds {self.holder_claim} for {span(now - self.since)}{stopping}; "
             f"{self.claim} means {self.witness} too"
         )
 
@@ -50,10 +51,10 @@ class ReservedClaim:
     since: float
     overtaken: int
 
-    def __str__(self) -> str:
+    def said(self, now: float) -> str:
         return (
-            f"{self.older} waits for {self.older_claim} since {self.since:g}, has been overtaken "
-            f"{self.overtaken} times and goes first; {self.claim} conflicts with it"
+            f"{self.older} waits for {self.older_claim} for {span(now - self.since)}, "
+            f"has been overtaken {self.overtaken} times and goes first; {self.claim} conflicts with it"
         )
 
 
@@ -69,7 +70,7 @@ class LackingCapacity:
     """Who holds how much of it since when."""
     reserved_for: str = ""
 
-    def __str__(self) -> str:
+    def said(self, now: float) -> str:
         if self.resource == "slots" and not self.free:
             busy = ", ".join(holder for holder, _, _ in self.holders)
             return f"no slot is free: {busy} hold all {self.capacity}"
@@ -93,10 +94,11 @@ class SpentRate:
     since: float
     until: float
 
-    def __str__(self) -> str:
+    def said(self, now: float) -> str:
         return (
-            f"needs {self.wanted} of the rate {self.resource} ({self.quota} in {self.window:g} s); "
-            f"{self.free} left, enough again at {self.until:g}"
+            f"needs {self.wanted} of the rate {self.resource} "
+            f"({self.quota} in {span(self.window)}); "
+            f"{self.free} left, enough again in {span(self.until - now)}"
         )
 
 
@@ -107,9 +109,9 @@ class Paused:
     everything: bool
     since: float
 
-    def __str__(self) -> str:
+    def said(self, now: float) -> str:
         what = "everything" if self.everything else "the task"
-        return f"{what} is paused since {self.since:g}"
+        return f"{what} is paused for {span(now - self.since)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +120,8 @@ class Draining:
 
     since: float
 
-    def __str__(self) -> str:
-        return f"the run starts nothing any more since {self.since:g}"
+    def said(self, now: float) -> str:
+        return f"the run starts nothing any more, for {span(now - self.since)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +132,11 @@ class Backoff:
     since: float
     until: float
 
-    def __str__(self) -> str:
-        return f"attempt {self.attempts} came to nothing; the next comes not before {self.until:g}"
+    def said(self, now: float) -> str:
+        return (
+            f"attempt {self.attempts} came to nothing; "
+            f"the next comes in {span(self.until - now)} at the earliest"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +146,8 @@ class StillAlive:
     token: int
     since: float
 
-    def __str__(self) -> str:
-        return f"its last attempt is over since {self.since:g} but not gone"
+    def said(self, now: float) -> str:
+        return f"its last attempt is over for {span(now - self.since)} but not gone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +157,8 @@ class UnansweredQuestion:
     question: str
     since: float
 
-    def __str__(self) -> str:
-        return f"waits for your answer since {self.since:g}: {self.question}"
+    def said(self, now: float) -> str:
+        return f"waits for your answer for {span(now - self.since)}: {self.question}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +169,8 @@ class UnfinishedTask:
     state: State
     since: float
 
-    def __str__(self) -> str:
-        return f"waits for {self.task_id}, which is {self.state} since {self.since:g}"
+    def said(self, now: float) -> str:
+        return f"waits for {self.task_id}, which is {self.state} for {span(now - self.since)}"
 
 
 Reason = (
@@ -185,7 +190,11 @@ Reason = (
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a task is where it is. `clears_at`: when the last reason is expected to be gone."""
+    """Why a task is where it is. Print it, or look at its fields.
+
+    Times are seconds since the run began. `clears_at`: when the last reason is expected to be gone;
+    `at`: when it was asked.
+    """
 
     task_id: str
     state: State
@@ -193,11 +202,12 @@ class Explanation:
     reasons: tuple[Reason, ...]
     clears_at: float | None
     would_help: tuple[str, ...]
+    at: float
 
     def __str__(self) -> str:
-        lines = [f"{self.task_id} is {self.state} since {self.since:g}"]
-        lines += [f"  - {reason}" for reason in self.reasons]
+        lines = [f"{self.task_id} is {self.state} for {span(self.at - self.since)}"]
+        lines += [f"  - {reason.said(self.at)}" for reason in self.reasons]
         if self.clears_at is not None:
-            lines.append(f"  expected to clear at {self.clears_at:g}")
+            lines.append(f"  expected to clear in {span(self.clears_at - self.at)}")
         lines += [f"  could help: {help}" for help in self.would_help]
         return "\n".join(lines)

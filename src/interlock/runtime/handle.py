@@ -106,7 +106,7 @@ class Handle(Generic[T]):
 
     def why(self) -> Explanation:
         """Every reason why it is not running."""
-        return self._shell.door.call(self._shell.kernel.why, self.task.id)
+        return self._shell.door.call(self._shell.why, self.task.id)
 
     def __repr__(self) -> str:
         return f"<Handle {self.task.id!r}: {self.state}>"

@@ -126,7 +126,7 @@ class Runtime(Submitting):
 
     def why(self, task: str | Handle[Any]) -> Explanation:
         """Every reason why a task is not running: print it, or look at its `reasons`."""
-        return self._call(self._kernel.why, _id(task))
+        return self._call(self._shell.why, _id(task))
 
     def progress(self) -> Progress:
         """How many tasks are in which state, all at one moment."""

@@ -28,6 +28,7 @@ from interlock.model.limits import Rate
 from interlock.model.outcome import Outcome, State
 from interlock.model.task import Task
 from interlock.model.usage import NO_USAGE, Usage
+from interlock.model.why import Explanation
 from interlock.runtime.attempts import Attempts
 from interlock.runtime.context import TaskContext
 from interlock.runtime.handle import Handle
@@ -347,6 +348,10 @@ class Shell:
         if handle is None:
             raise UnknownTask(f"no task of this run has the id {task_id!r}")
         return handle
+
+    def why(self, task_id: str) -> Explanation:
+        """Every reason why a task is not running, as of now."""
+        return self.kernel.why(task_id, self.now())
 
     def fresh_id(self, name: str) -> str:
         """An id that no task has, made of a readable name."""

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from interlock.errors import InvalidOption
-from interlock.model.duration import Duration, seconds
+from interlock.model.duration import Duration, seconds, span
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,20 @@ def test_text_that_is_no_duration_is_refused(written: str) -> None:
 def test_what_is_neither_number_nor_text_is_refused(written: object) -> None:
     with pytest.raises(InvalidOption, match="write seconds, a timedelta or text"):
         seconds(written)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("duration", "said"),
+    [
+        (-1, "0 s"),
+        (0.04, "0 s"),
+        (0.3, "0.3 s"),
+        (9.96, "10 s"),
+        (59.6, "1 min"),
+        (250, "4 min 10 s"),
+        (7500, "2 h 5 min"),
+        (90_061, "1 d 1 h"),
+    ],
+)
+def test_a_length_of_time_is_said_as_people_say_it(duration: float, said: str) -> None:
+    assert span(duration) == said

@@ -11,14 +11,14 @@ from interlock.model.claim import read, write
 from interlock.model.outcome import State
 
 SENTENCES: list[tuple[why.Reason, str]] = [
-    (why.UnfinishedDependency("a", State.RUNNING, 1), "comes after a, which is running since 1"),
+    (why.UnfinishedDependency("a", State.RUNNING, 1), "comes after a, which is running for 9.0 s"),
     (
         why.HeldClaim(read("x"), "a", write("x"), 1, True, "x"),
-        "a holds write x since 1, was told to stop and is not gone; read x means x too",
+        "a holds write x for 9.0 s, was told to stop and is not gone; read x means x too",
     ),
     (
         why.ReservedClaim(read("x"), "a", write("x"), 1, 4),
-        "a waits for write x since 1, has been overtaken 4 times and goes first;"
+        "a waits for write x for 9.0 s, has been overtaken 4 times and goes first;"
         " read x conflicts with it",
     ),
     (
@@ -26,22 +26,22 @@ SENTENCES: list[tuple[why.Reason, str]] = [
         "needs 2 gpu; 1 of 3 free, held by a (2), kept for b",
     ),
     (
-        why.SpentRate("api", 2, 1, 3, 60, 0, 9.5),
-        "needs 2 of the rate api (3 in 60 s); 1 left, enough again at 9.5",
+        why.SpentRate("api", 2, 1, 3, 60, 0, 12.5),
+        "needs 2 of the rate api (3 in 1 min); 1 left, enough again in 2.5 s",
     ),
-    (why.Paused(True, 1), "everything is paused since 1"),
-    (why.Paused(False, 1), "the task is paused since 1"),
-    (why.Draining(1), "the run starts nothing any more since 1"),
-    (why.Backoff(2, 1, 3), "attempt 2 came to nothing; the next comes not before 3"),
-    (why.StillAlive(7, 1), "its last attempt is over since 1 but not gone"),
-    (why.UnansweredQuestion("Really?", 1), "waits for your answer since 1: Really?"),
-    (why.UnfinishedTask("a", State.WAITING, 1), "waits for a, which is waiting since 1"),
+    (why.Paused(True, 1), "everything is paused for 9.0 s"),
+    (why.Paused(False, 1), "the task is paused for 9.0 s"),
+    (why.Draining(1), "the run starts nothing any more, for 9.0 s"),
+    (why.Backoff(2, 1, 13), "attempt 2 came to nothing; the next comes in 3.0 s at the earliest"),
+    (why.StillAlive(7, 1), "its last attempt is over for 9.0 s but not gone"),
+    (why.UnansweredQuestion("Really?", 1), "waits for your answer for 9.0 s: Really?"),
+    (why.UnfinishedTask("a", State.WAITING, 1), "waits for a, which is waiting for 9.0 s"),
 ]
 
 
 @pytest.mark.parametrize(("reason", "sentence"), SENTENCES)
 def test_a_reason_reads_as_a_sentence(reason: why.Reason, sentence: str) -> None:
-    assert str(reason) == sentence
+    assert reason.said(now=10.0) == sentence
 
 
 def test_every_kind_of_reason_has_a_sentence() -> None:
