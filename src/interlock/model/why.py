@@ -54,7 +54,8 @@ class ReservedClaim:
     def said(self, now: float) -> str:
         return (
             f"{self.older} waits for {self.older_claim} for {span(now - self.since)}, "
-            f"has been overtaken {self.overtaken} times and goes first; {self.claim} conflicts with it"
+            f"has been overtaken {self.overtaken} times and goes first; "
+            f"{self.claim} conflicts with it"
         )
 
 
