@@ -45,8 +45,9 @@ class Change(NamedTuple):
 
 
 class Resume(NamedTuple):
-    """What an attempt waited for in mid-flight is there, and so is its slot.
+    """What an attempt waited for in mid-flight is there or was withdrawn, and its slot is there.
 
+    With other waits open, the slot comes with the last of them.
     `token` is the attempt's; `grant` is the token of claims that were added, 0 for none.
     """
 

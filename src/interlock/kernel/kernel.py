@@ -72,6 +72,7 @@ class Kernel:
             s.AwaitTasks: run.midflight.await_tasks,
             s.Ask: run.midflight.ask,
             s.Answer: run.midflight.answer,
+            s.Withdraw: run.midflight.withdraw,
             s.Cancel: steering.cancel,
             s.CancelGroup: steering.cancel_group,
             s.SetCapacity: steering.set_capacity,

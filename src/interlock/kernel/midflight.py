@@ -140,6 +140,29 @@ class Midflight:
             raise UnknownTask(f"task {stimulus.task_id!r} has no open question {stimulus.request}")
         self._return(request)
 
+    def withdraw(self, stimulus: s.Withdraw) -> None:
+        """Give up a wait: what is left of it is the one for the slot, if that was lent out."""
+        run = self._run
+        attempt = run.current(stimulus.task_id, stimulus.token, stimulus)
+        if attempt is None:
+            return
+        request = attempt.requests.get(stimulus.request)
+        if request is None:
+            # Its answer crossed this on the way. Whoever withdraws waits for one that comes after.
+            run.out.append(Resume(stimulus.task_id, stimulus.token, stimulus.request, (), 0))
+            return
+        waiter, wait = request.waiter, request.wait
+        request.wait = Wait.SLOT
+        self._ask_no_more(attempt, "withdrawn")
+        if waiter is not None and wait not in (Wait.CLAIMS, Wait.RATE):
+            return  # It lacks only the slot already, and keeps its place in line for it.
+        self._leave(request)
+        if wait is Wait.CLAIMS and waiter is not None:
+            self._extra[attempt].remove(waiter.needs)
+            run.table.forget(waiter.needs)
+        request.claims, request.tasks, request.waiter = (), {}, None
+        self._return(request)
+
     # -- answering --------------------------------------------------------------------------
 
     def granted(self, request: Request) -> None:
@@ -159,10 +182,7 @@ class Midflight:
         """The attempt's outcome is decided: it waits for nothing more."""
         for request in attempt.requests.values():
             self.waiting.pop(request, None)
-            for task_id in request.tasks:
-                del self.awaited[task_id][request]
-            if request.waiter is not None:
-                self._run.admission.withdraw(request.waiter)
+            self._leave(request)
         attempt.requests = {}
 
     def forget(self, attempt: Attempt) -> None:
@@ -193,6 +213,19 @@ class Midflight:
                 f"task {stimulus.task_id!r} has an open request {stimulus.request} already"
             )
         return attempt
+
+    def _leave(self, request: Request) -> None:
+        """A request stands in no line any more."""
+        for task_id in request.tasks:
+            del self.awaited[task_id][request]
+        if request.waiter is not None:
+            self._run.admission.withdraw(request.waiter)
+
+    def _ask_no_more(self, attempt: Attempt, why: str) -> None:
+        """One wait less: if no question is left, nobody is needed."""
+        asks = any(each.wait is Wait.PERSON for each in attempt.requests.values())
+        if attempt.entry.state is State.NEEDS_YOU and not asks:
+            self._run.enter(attempt.entry, State.RUNNING, why)
 
     def _need(self, entries: Iterable[Entry]) -> None:
         """Let these tasks, and those they come after, pass reservations and start in a drain."""
@@ -248,9 +281,7 @@ class Midflight:
         del attempt.requests[request.number]
         del self.waiting[request]
         run, entry = self._run, attempt.entry
-        asked = any(each.wait is Wait.PERSON for each in attempt.requests.values())
-        if entry.state is State.NEEDS_YOU and not asked:
-            run.enter(entry, State.RUNNING, "answered")
+        self._ask_no_more(attempt, "answered")
         added = request.claims if request.wait is Wait.CLAIMS else ()
         attempt.extra += tuple((claim, run.now) for claim in added)
         token = run.new_token() if added else 0

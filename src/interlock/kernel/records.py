@@ -112,6 +112,8 @@ class Wait(StrEnum):
     RATE = "rate"
     TASKS = "tasks"
     PERSON = "person"
+    SLOT = "slot"
+    """Only that: what it asked for was withdrawn."""
 
 
 class Request:

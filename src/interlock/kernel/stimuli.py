@@ -127,6 +127,19 @@ class Answer(NamedTuple):
     request: int
 
 
+class Withdraw(NamedTuple):
+    """A running attempt no longer waits for what it asked for, and gets nothing of it.
+
+    `Resume` with nothing follows as soon as the attempt may go on: at once if it has its slot, or
+    if other waits of it are open, with the last of which the slot comes back; otherwise with the
+    slot. A request that is not open was answered a moment ago, and is answered so once more.
+    """
+
+    task_id: str
+    token: int
+    request: int
+
+
 class SetCapacity(NamedTuple):
     """A counted resource (`slots` is one) now has this capacity; what runs keeps what it has."""
 
@@ -206,6 +219,7 @@ Stimulus = (
     | AwaitTasks
     | Ask
     | Answer
+    | Withdraw
     | SetCapacity
     | HoldRate
     | Occupy

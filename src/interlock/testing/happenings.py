@@ -19,6 +19,7 @@ REPORTS = (
     event.Used,
     event.AwaitTasks,
     event.Ask,
+    event.Withdraw,
 )
 """What an attempt says, and may say only while it has the right to."""
 
@@ -81,6 +82,8 @@ class Happenings:
                 answered = shadow.items[stimulus.task_id].attempt
                 assert answered is not None
                 answered.requests[stimulus.request].answered = True
+            case event.Withdraw():
+                self._withdrawn(shadow.alive[stimulus.token], stimulus.request)
             case event.Used():
                 for taken in shadow.taken[stimulus.resource]:
                     if (taken.token, taken.request) == (stimulus.token, stimulus.request):
@@ -236,6 +239,12 @@ class Happenings:
         self.turn.asker, self.turn.request = attempt, request
         if len(attempt.requests) > 1:
             self.seen[f"{min(len(attempt.requests), 3)} requests at once"] += 1
+
+    def _withdrawn(self, attempt: Attempt, number: int) -> None:
+        """What was asked for is wanted no more: only the slot is, if it was lent out."""
+        open_before = attempt.requests.get(number)
+        self.seen[f"withdrawn: {open_before.kind if open_before else 'too late'}"] += 1
+        attempt.requests[number] = Request("slot", number)
 
     def is_ready(self, item: Item) -> None:
         """A task waits from now on: its age begins here."""

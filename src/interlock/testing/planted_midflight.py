@@ -7,6 +7,7 @@ from typing import Any
 from interlock.kernel import midflight as midflight_module
 from interlock.kernel.admission import Admission
 from interlock.kernel.midflight import Midflight
+from interlock.kernel.records import Wait
 from interlock.model.outcome import State
 from interlock.testing.planting import plant
 
@@ -87,3 +88,54 @@ def _(original: Any) -> Any:
         original(self, attempt)
 
     return abandon
+
+
+@plant("whoever withdraws a wait goes on without a slot", Midflight, "_return")
+def _(original: Any) -> Any:
+    def go_on(self: Any, request: Any) -> None:
+        if request.wait is Wait.SLOT:
+            self._resume(request)
+        else:
+            original(self, request)
+
+    return go_on
+
+
+@plant("claims that were withdrawn are granted all the same", Midflight, "withdraw")
+def _(original: Any) -> Any:
+    def withdraw(self: Any, stimulus: Any) -> None:
+        waits = [r for r in self.waiting if r.is_it(stimulus.token, stimulus.request)]
+        if not any(request.wait is Wait.CLAIMS for request in waits):
+            original(self, stimulus)
+
+    return withdraw
+
+
+@plant("a withdrawn extension is said to be granted", Midflight, "withdraw")
+def _(original: Any) -> Any:
+    def withdraw(self: Any, stimulus: Any) -> None:
+        waits = [r for r in self.waiting if r.is_it(stimulus.token, stimulus.request)]
+        claims = [(request, request.claims) for request in waits if request.wait is Wait.CLAIMS]
+        original(self, stimulus)
+        for request, asked in claims:
+            request.wait, request.claims = Wait.CLAIMS, asked
+
+    return withdraw
+
+
+@plant("a question that was withdrawn still needs somebody", Midflight, "_ask_no_more")
+def _(original: Any) -> Any:
+    def ask_no_more(self: Any, attempt: Any, why: str) -> None:
+        if why != "withdrawn":
+            original(self, attempt, why)
+
+    return ask_no_more
+
+
+@plant("who withdraws what was just answered hears nothing", Midflight, "withdraw")
+def _(original: Any) -> Any:
+    def withdraw(self: Any, stimulus: Any) -> None:
+        if any(request.is_it(stimulus.token, stimulus.request) for request in self.waiting):
+            original(self, stimulus)
+
+    return withdraw

@@ -77,7 +77,8 @@ def check_resume(shadow: Shadow, resume: told.Resume) -> tuple[Attempt, Request]
     request = attempt.requests.get(resume.request)
     if request is None:
         raise Violation(f"{resume} answers nothing that was asked")
-    if request.claims != resume.claims and request.kind == "extend":
+    added = request.claims if request.kind == "extend" else ()
+    if added != resume.claims or bool(added) != bool(resume.grant):
         raise Violation(f"{resume} grants other claims than were asked for")
     if request.kind in ("extend", "take"):
         check_grant(shadow, attempt.item, request.claims, resume)

@@ -31,6 +31,8 @@ class Step(NamedTuple):
     """Whether the agent goes on to its next step without waiting for what this one asks."""
     group: str = ""
     """The group of the children."""
+    gives_up: float | None = None
+    """How long until it withdraws what it asked for, answered or not; None for never."""
     others: tuple[str, ...] = ()
     """The tasks, not its children, that are waited for; those that are not known are not."""
 

@@ -23,7 +23,7 @@ class Violation(Exception):
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """What an attempt waits for in mid-flight."""
+    """What an attempt waits for in mid-flight; of what it withdrew, the kind `slot` is left."""
 
     kind: str
     number: int

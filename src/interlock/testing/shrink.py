@@ -109,10 +109,11 @@ def _simpler_behaviour(behaviour: Behaviour) -> Iterator[Behaviour]:
     for steps in _without_runs(behaviour.steps):
         yield behaviour._replace(steps=steps)
     for number, step in enumerate(behaviour.steps):
-        if step.beside:
-            waits = list(behaviour.steps)
-            waits[number] = step._replace(beside=False)
-            yield behaviour._replace(steps=tuple(waits))
+        for plain_step in (step._replace(beside=False), step._replace(gives_up=None)):
+            if plain_step != step:
+                waits = list(behaviour.steps)
+                waits[number] = plain_step
+                yield behaviour._replace(steps=tuple(waits))
         if len(step.children) > 1:
             for children in _without_runs(step.children):
                 fewer = list(behaviour.steps)

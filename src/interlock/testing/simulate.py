@@ -36,7 +36,9 @@ EXPECTED = (
     "group joined later", "group deadline replaced", "capacity of nothing",
     "capacity back from nothing", "no slots", "case folded", "passed for a slot",
     "waits for a stranger", "waits for its own kind", "needed in a drain", "Occupy", "Vacate",
-    "occupied although it was held",
+    "occupied although it was held", "withdrawn: extend", "withdrawn: take", "withdrawn: tasks",
+    "withdrawn: ask", "withdrawn: slot", "withdrawn: too late", "resumed at once: slot",
+    "resumed later: slot",
 )  # fmt: skip
 """A judge that never saw one of these in a thousand worlds would have slept."""
 

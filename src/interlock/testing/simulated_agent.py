@@ -112,6 +112,8 @@ class SimulatedAgent:
             self.answered(request)
         elif step.kind != "ask" and step.patience == 4.0:
             self._after(step.patience, self._die_waiting, request)
+        if step.gives_up is not None:
+            self._after(step.gives_up, self._give_up, request)
         if step.beside:
             self._go_on()
 
@@ -129,6 +131,14 @@ class SimulatedAgent:
     def _die_waiting(self, request: int) -> None:
         if request in self._pending and not self._silent:
             self._end(State.FAILED)
+
+    def _give_up(self, request: int) -> None:
+        """Withdraw a request; where the answer is there already, the two have crossed."""
+        if not self._silent:
+            withdraw = event.Withdraw(self.task_id, self.token, request)
+            self.world.tell(withdraw)
+            if self.behaviour.echo:
+                self._after(0.125, self.world.tell, withdraw)
 
     def _hand_out(self, step: Step, request: int) -> None:
         """Submit children, named after this attempt, and wait for them or do not care."""

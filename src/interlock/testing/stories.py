@@ -56,6 +56,8 @@ class _Storyteller:
         self.more_dice = Random(f"{seed}, and more")
         self.joins = self.more_dice.random() < 0.3
         self.occupied = self.more_dice.random() < 0.3
+        self.impatience = Random(f"{seed}, and not for long")
+        self.withdraws = self.impatience.random() < 0.3
         self.slots = self.dice.choice((1, 1, 2, 2, 3, 4, 8))
         self.capacities = {"gpu": self.dice.randint(1, 3), "memory_mb": self.dice.randint(3, 6)}
         quota = Quota(self.dice.randint(1, 4), self.dice.choice((1.0, 2.5, 5.0)))
@@ -197,6 +199,8 @@ class _Storyteller:
             steps.insert(self.more_dice.randint(0, len(steps)), self._join(task))
         if self.has["several requests"]:
             steps = [step._replace(beside=dice.random() < 0.6) for step in steps]
+        if self.withdraws:
+            steps = [self._impatient(step) for step in steps]
         fails = self._sometimes("failures", 0.35) or self._sometimes("retries", 0.4)
         status = State.SUCCEEDED
         if fails:
@@ -243,6 +247,11 @@ class _Storyteller:
         if depth >= 3:
             return None
         return self._children(task, depth, after, patience)
+
+    def _impatient(self, step: Step) -> Step:
+        """The same step, mostly withdrawn after a while."""
+        after = self.impatience.choice(PAUSES)
+        return step._replace(gives_up=after) if self.impatience.random() < 0.7 else step
 
     def _join(self, task: Task) -> Step:
         """Wait for others: earlier ones, the next one, or (which cannot be) itself or its root."""

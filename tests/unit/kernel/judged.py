@@ -120,6 +120,11 @@ class Judged:
     def asks(self, task_id: str, request: int = 1, at: float | None = None) -> list[Instruction]:
         return self.handle(s.Ask(task_id, self.tokens[task_id], request, "Really?"), at)
 
+    def withdraws(
+        self, task_id: str, request: int = 1, at: float | None = None
+    ) -> list[Instruction]:
+        return self.handle(s.Withdraw(task_id, self.tokens[task_id], request), at)
+
     def until(self, time: float) -> list[Instruction]:
         """Let the clock run, and tick whenever the kernel asked for it."""
         told: list[Instruction] = []

@@ -166,6 +166,22 @@ def test_a_wait_that_does_not_end_with_its_task_is_seen() -> None:
         tell(oracle, event.Ended("b", 2), settle("b", State.SUCCEEDED))
 
 
+def test_claims_that_are_granted_although_they_were_withdrawn_are_seen() -> None:
+    oracle = with_started(Oracle(slots=2), Task("a"), Task("b", writes="y"))
+    tell(oracle, event.Extend("a", 1, 1, (write("y"),)))
+    tell(oracle, event.Submit((Task("c"),)), Start("c", 1, 3))
+    tell(oracle, event.Withdraw("a", 1, 1))
+    ended = (settle("b", State.SUCCEEDED), Resume("a", 1, 1, (write("y"),), 4))
+    with pytest.raises(Violation, match="grants other claims"):
+        tell(oracle, event.Ended("b", 2), *ended)
+
+
+def test_a_withdrawal_that_goes_unanswered_is_seen() -> None:
+    oracle = with_started(Oracle(), Task("a"))
+    with pytest.raises(Violation, match=r"S9: a .* could go on after its slot"):
+        tell(oracle, event.Withdraw("a", 1, 1))
+
+
 def test_a_start_on_what_is_held_from_outside_is_seen() -> None:
     oracle = with_started(Oracle(), Task("a", writes="x"))
     tell(oracle, event.Occupy("old", (write("y"),)))
