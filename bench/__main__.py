@@ -10,14 +10,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
 
-from bench import p2, p7, p8, p9, p11
+from bench import p1, p2, p3, p4, p6, p7, p8, p9, p10, p11
 from bench.figure import Figure
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
+    "p1": p1.measure,
     "p2": p2.measure,
+    "p3": p3.measure,
+    "p4": p4.measure,
+    "p6": p6.measure,
     "p7": p7.measure,
     "p8": p8.measure,
     "p9": p9.measure,
+    "p10": p10.measure,
     "p11": p11.measure,
 }
 LATEST = Path(__file__).parent / "results" / "latest.json"
