@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from itertools import islice
 
 from interlock.model.event import Event, Kind
 
@@ -12,32 +11,38 @@ KEPT = 100_000
 
 
 class MemoryJournal:
-    """Holds the last `kept` events: a run that goes on for ever must not fill the memory."""
+    """Holds at least the last `kept` events: a run without end must not fill the memory."""
 
     def __init__(self, kept: int = KEPT) -> None:
-        self._events: deque[Event] = deque(maxlen=kept)
+        self._kept = kept
+        self._turns: deque[tuple[int, Sequence[Event]]] = deque()
+        """With the number of the last event of each."""
+        self._held = 0
         self._last = 0
 
     def append(self, events: Sequence[Event]) -> None:
-        self._events.extend(events)
-        self._last = events[-1].number
+        self._last += len(events)
+        self._held += len(events)
+        self._turns.append((self._last, events))
+        while self._held - len(self._turns[0][1]) >= self._kept:
+            self._held -= len(self._turns.popleft()[1])
 
     def since(self, number: int, most: int = 1000) -> Sequence[Event]:
-        wanted = self._last - number
-        if wanted <= 0:
-            return ()
-        have = len(self._events)
-        if wanted > have:
-            first = self._events[0]
-            missed = first.number - number - 1
-            gap = Event(first.number - 1, first.at, Kind.MISSED, "", {"events": missed})
-            return (gap, *islice(self._events, most - 1))
-        # From the end: a deque is quick there, and that is where readers are.
-        if wanted <= most:
-            latest = list(islice(reversed(self._events), wanted))
-            latest.reverse()
-            return latest
-        return list(islice(self._events, have - wanted, have - wanted + most))
+        found: list[Event] = []
+        missed = self._last - self._held - number
+        if missed > 0:
+            first = self._turns[0][1][0]
+            found.append(Event(first.number - 1, first.at, Kind.MISSED, "", {"events": missed}))
+            number += missed
+        # From the end: that is where readers are, and a deque is quick there.
+        wanted: list[Sequence[Event]] = []
+        for last, events in reversed(self._turns):
+            if last <= number:
+                break
+            wanted.append(events[max(0, number - last + len(events)) :])
+        while wanted and len(found) < most:
+            found += wanted.pop()
+        return found[:most]
 
     @property
     def last(self) -> int:

@@ -88,8 +88,11 @@ class Life:
             cancelled = await self._wait(self.shell.all_settled, None)
         if error is not None or cancelled is not None:
             self._stop_everything()
+        elif self.shell.broken is None:
+            self.shell.take_in(s.Drain())  # from here on nobody would wait for a new task
         cancelled = await self._wait(self.shell.is_quiet, self._grace) or cancelled
         alive = self._leave_behind()
+        self.shell.note(Kind.RUN_ENDED, "", {"run": self.shell.run_id, "still_alive": alive})
         cancelled = await self._wait(self.shell.nothing_to_commit, None) or cancelled
         await self._close()
         self._raise(error, cancelled, alive)

@@ -35,10 +35,12 @@ class Log:
     def __init__(self, run_id: str) -> None:
         self._run_id = run_id
 
+    def is_on(self) -> bool:
+        """Whether anybody wants to read anything."""
+        return LOGGER.hasHandlers() and LOGGER.isEnabledFor(logging.ERROR)
+
     def write(self, events: Sequence[Event]) -> None:
-        """Log what happened; costs nothing while nobody listens at that level."""
-        if not LOGGER.isEnabledFor(logging.CRITICAL) or not LOGGER.hasHandlers():
-            return
+        """Log what happened."""
         for event in events:
             level = _level(event)
             if LOGGER.isEnabledFor(level):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any
 
 from interlock.journal.port import Journal
-from interlock.model.event import Event, Kind
+from interlock.model.event import Event
 from interlock.runtime.log import Log
+from interlock.runtime.turn import Turn
 
 Listener = Callable[[Event], None]
 
@@ -20,22 +20,17 @@ class Record:
         self._journal = journal
         self._log = log
         self._epoch = epoch
-        self._number = journal.last
-        self.pending: list[Event] = []
-        """Put down, and not yet taken to the journal."""
+        self.turn = Turn(journal.last + 1, epoch)
+        """What was decided and is not in the journal yet."""
         self._listeners: list[Listener] = []
         self._followers: list[asyncio.Future[None]] = []
         self.closed = False
 
-    def note(self, now: float, kind: Kind, task_id: str, data: Any = None) -> None:
-        """Put down what happened at a time of the kernel."""
-        self._number = number = self._number + 1
-        self.pending.append(Event(number, self._epoch + now, kind, task_id, data))
-
-    def take(self) -> list[Event]:
-        """What was put down since the last turn."""
-        events, self.pending = self.pending, []
-        return events
+    def take(self) -> Turn:
+        """What was decided since the last turn."""
+        turn = self.turn
+        self.turn = Turn(turn.last + 1, self._epoch)
+        return turn
 
     def append(self, events: Sequence[Event]) -> Awaitable[None] | None:
         """Journal the events of one turn."""
@@ -43,7 +38,8 @@ class Record:
 
     def publish(self, events: Sequence[Event]) -> None:
         """Tell listeners, followers and the log of events that are in the journal."""
-        self._log.write(events)
+        if self._log.is_on():
+            self._log.write(events)
         for listener in tuple(self._listeners):
             for event in events:
                 try:

@@ -18,12 +18,12 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from interlock.errors import InterlockError, UnknownTask
+from interlock.errors import InterlockError, NotRunning, UnknownTask
 from interlock.journal.port import Journal
 from interlock.kernel import instructions as do
 from interlock.kernel import stimuli as s
 from interlock.kernel.kernel import Kernel
-from interlock.model.event import Event, Kind
+from interlock.model.event import Kind
 from interlock.model.limits import Rate
 from interlock.model.outcome import Outcome, State
 from interlock.model.task import Task
@@ -36,21 +36,13 @@ from interlock.runtime.log import Log
 from interlock.runtime.ports import Ports
 from interlock.runtime.record import Record
 from interlock.runtime.submission import submit
+from interlock.runtime.turn import Decision, Turn
 from interlock.runtime.wait import Door
 from interlock.runtime.waits import Waits
 from interlock.runtime.workspace import Workspace
 
 _LATE = 0.05
 """A timer that comes so many seconds late finds a loop that was blocked."""
-
-_KINDS = {
-    do.Start: Kind.STARTED,
-    do.Settle: Kind.SETTLED,
-    do.Stop: Kind.ASKED_TO_STOP,
-    do.Resume: Kind.GRANTED,
-    do.Deny: Kind.DENIED,
-    do.Refused: Kind.REFUSED,
-}
 
 
 class Shell:
@@ -84,7 +76,7 @@ class Shell:
         self.waits = Waits(self)
         self._reports: list[s.Ended | s.Gone] = []
         self._usage: dict[str, Usage] = {}
-        self._todo: list[tuple[do.Instruction, Outcome[Any] | None]] = []
+        self._todo: list[Decision] = []
         self._scheduled = False
         self._committing = False
         self._timer: asyncio.TimerHandle | None = None
@@ -108,33 +100,17 @@ class Shell:
         """Let the kernel decide. A UsageError means that nothing was changed."""
         if self.broken is not None:
             raise InterlockError("this run was ended by a bug in Interlock") from self.broken
+        if self.record.closed:
+            raise NotRunning(f"run {self.run_id} is over; enter a new Runtime")
         now = self.now()
-        decided = self.kernel.handle(stimulus, now)
-        note, todo = self.record.note, self._todo
-        if isinstance(stimulus, s.Submit):
-            for task in stimulus.tasks:
-                note(now, Kind.SUBMITTED, task.id, task)
-        elif isinstance(stimulus, s.Reports):
-            for report in stimulus.reports:
-                ended = isinstance(report, s.Ended)
-                note(now, Kind.ENDED if ended else Kind.GONE, report.task_id, report)
-        elif not isinstance(stimulus, s.Tick):
-            asked: dict[str, Any] = {"asked": type(stimulus).__name__, **stimulus._asdict()}
-            note(now, Kind.ASKED, asked.get("task_id") or "", asked)
-        for each in decided:
+        decisions: list[Decision] = list(self.kernel.handle(stimulus, now))
+        for index, each in enumerate(decisions):
             if isinstance(each, do.Settle):
-                outcome = self._outcome(each)
-                note(now, Kind.SETTLED, each.task_id, outcome)
-                todo.append((each, outcome))
-            elif isinstance(each, do.Change):
-                note(now, Kind(each.state), each.task_id, each)
-            elif isinstance(each, do.SetTimer):
-                todo.append((each, None))
-            else:
-                if isinstance(each, do.Stop):
-                    self.attempts.close(each.token)
-                note(now, _KINDS[type(each)], each.task_id, each)
-                todo.append((each, None))
+                decisions[index] = self._outcome(each)
+            elif isinstance(each, do.Stop):
+                self.attempts.close(each.token)
+        self.record.turn.decided(now, stimulus, decisions)
+        self._todo += decisions
         self._schedule()
 
     def report(self, report: s.Ended | s.Gone) -> None:
@@ -152,7 +128,7 @@ class Shell:
 
     def note(self, kind: Kind, task_id: str, data: Any = None) -> None:
         """Put something into the record that is none of the kernel's business."""
-        self.record.note(self.now(), kind, task_id, data)
+        self.record.turn.told(self.now(), kind, task_id, data)
         self._schedule()
 
     def _outcome(self, settle: do.Settle) -> Outcome[Any]:
@@ -210,44 +186,38 @@ class Shell:
             self.break_off(error)
         self._scheduled = False
         self.look_at_conditions()
-        if self._reports or (not self._committing and (self._todo or self.record.pending)):
+        if self._reports or (not self._committing and (self._todo or self.record.turn)):
             self._schedule()
 
     def _commit(self) -> None:
         """Journal what was decided; then, and only then, do it."""
-        events = self.record.take()
+        turn = self.record.take()
         todo, self._todo = self._todo, []
-        pending = self.record.append(events) if events else None
+        pending = self.record.append(turn) if turn else None
         if pending is None:
-            self._perform(events, todo)
+            self._perform(turn, todo)
         else:
             self._committing = True
             commit = asyncio.ensure_future(pending)
-            commit.add_done_callback(partial(self._committed, events, todo))
+            commit.add_done_callback(partial(self._committed, turn, todo))
 
-    def _committed(
-        self,
-        events: list[Event],
-        todo: list[tuple[do.Instruction, Outcome[Any] | None]],
-        commit: asyncio.Future[None],
-    ) -> None:
+    def _committed(self, turn: Turn, todo: list[Decision], commit: asyncio.Future[None]) -> None:
         self._committing = False
         try:
             commit.result()
-            self._perform(events, todo)
+            self._perform(turn, todo)
         except BaseException as error:  # noqa: BLE001 - as in _turn
             self.break_off(error)
         self.look_at_conditions()
         self._schedule()
 
-    def _perform(
-        self, events: list[Event], todo: list[tuple[do.Instruction, Outcome[Any] | None]]
-    ) -> None:
-        for each, outcome in todo:
+    def _perform(self, turn: Turn, todo: list[Decision]) -> None:
+        for each in todo:
             if isinstance(each, do.Start):
                 self.attempts.start(each)
-            elif outcome is not None:
-                self._settle(outcome)
+            elif isinstance(each, Outcome):
+                self.unsettled -= 1
+                self.handles[each.task_id].settle(each)
             elif isinstance(each, do.Stop):
                 self.attempts.stop(each)
             elif isinstance(each, do.Resume):
@@ -257,12 +227,8 @@ class Shell:
                 self.waits.deny(each.token, each.request, each.task_id, each.reason)
             elif isinstance(each, do.SetTimer):
                 self._set_timer(each.at)
-        if events:
-            self.record.publish(events)
-
-    def _settle(self, outcome: Outcome[Any]) -> None:
-        self.unsettled -= 1
-        self.handles[outcome.task_id].settle(outcome)
+        if turn:
+            self.record.publish(turn)
 
     def break_off(self, error: BaseException) -> None:
         """A bug of ours: tell everybody who waits, and stop what runs."""
@@ -309,7 +275,7 @@ class Shell:
 
     def nothing_to_commit(self) -> bool:
         """Whether all that was decided is in the journal and was done."""
-        todo = self._todo or self._reports or self.record.pending or self._committing
+        todo = self._todo or self._reports or self.record.turn or self._committing
         return not todo or self.broken is not None
 
     def once(self, condition: Callable[[], bool]) -> asyncio.Future[None]:

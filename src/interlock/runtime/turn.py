@@ -1,0 +1,111 @@
+"""What was decided in one turn of the loop, to be journaled as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
+
+from interlock.kernel import instructions as do
+from interlock.kernel import stimuli as s
+from interlock.model.event import Event, Kind
+from interlock.model.outcome import Outcome
+
+Decision = do.Instruction | Outcome[Any]
+"""What is to be done. In the place of `Settle` there is the outcome itself."""
+
+_KINDS: dict[type, Kind] = {
+    do.Start: Kind.STARTED,
+    do.Stop: Kind.ASKED_TO_STOP,
+    do.Resume: Kind.GRANTED,
+    do.Deny: Kind.DENIED,
+    do.Refused: Kind.REFUSED,
+    Outcome: Kind.SETTLED,
+    s.Ended: Kind.ENDED,
+    s.Gone: Kind.GONE,
+}
+
+
+class Turn(Sequence[Event]):
+    """The events of one turn. They are made when somebody looks: in memory, mostly nobody does."""
+
+    __slots__ = ("_epoch", "_events", "_first", "_length", "_parts")
+
+    def __init__(self, first: int, epoch: float) -> None:
+        self._first = first
+        self._epoch = epoch
+        self._length = 0
+        self._parts: list[tuple[float, Any, Sequence[Decision]]] = []
+        self._events: list[Event] | None = None
+
+    def decided(self, now: float, stimulus: s.Stimulus, decisions: Sequence[Decision]) -> None:
+        """What the kernel made of a stimulus."""
+        self._parts.append((now, stimulus, decisions))
+        if isinstance(stimulus, s.Submit):
+            self._length += len(stimulus.tasks)
+        elif isinstance(stimulus, s.Reports):
+            self._length += len(stimulus.reports)
+        elif not isinstance(stimulus, s.Tick):
+            self._length += 1
+        self._length += len(decisions)
+        if decisions and isinstance(decisions[-1], do.SetTimer):
+            self._length -= 1  # the kernel's own business, and always the last
+
+    def told(self, now: float, kind: Kind, task_id: str, data: Any) -> None:
+        """What is none of the kernel's business."""
+        self._parts.append((now, (kind, task_id, data), ()))
+        self._length += 1
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self._made())
+
+    @overload
+    def __getitem__(self, index: int) -> Event: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Event]: ...
+
+    def __getitem__(self, index: int | slice) -> Event | Sequence[Event]:
+        return self._made()[index]
+
+    @property
+    def last(self) -> int:
+        """The number of its last event."""
+        return self._first + self._length - 1
+
+    def _made(self) -> list[Event]:
+        if self._events is None:
+            self._events = list(self._make())
+            assert len(self._events) == self._length, "events were miscounted"
+        return self._events
+
+    def _make(self) -> Iterator[Event]:
+        number = self._first
+        for now, source, decisions in self._parts:
+            at = self._epoch + now
+            for kind, task_id, data in _told(source):
+                yield Event(number, at, kind, task_id, data)
+                number += 1
+            for each in decisions:
+                if isinstance(each, do.SetTimer):
+                    continue
+                kind = Kind(each.state) if isinstance(each, do.Change) else _KINDS[type(each)]
+                yield Event(number, at, kind, each.task_id, each)
+                number += 1
+
+
+def _told(source: Any) -> Iterator[tuple[Kind, str, Any]]:
+    if isinstance(source, s.Submit):
+        for task in source.tasks:
+            yield Kind.SUBMITTED, task.id, task
+    elif isinstance(source, s.Reports):
+        for report in source.reports:
+            yield _KINDS[type(report)], report.task_id, report
+    elif isinstance(source, s.Tick):
+        return
+    elif type(source) is tuple:
+        yield source
+    else:
+        asked: dict[str, Any] = {"asked": type(source).__name__, **source._asdict()}
+        yield Kind.ASKED, asked.get("task_id") or "", asked
