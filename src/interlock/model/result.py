@@ -17,10 +17,12 @@ class RunResult:
     outcomes: tuple[Outcome[Any], ...]
     duration: float
     """Seconds from submission to the last outcome."""
+    ids: tuple[str, ...] = field(repr=False, compare=False)
+    """What the tasks were called when they were given."""
     _by_id: dict[str, Outcome[Any]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_by_id", {each.task_id: each for each in self.outcomes})
+        object.__setattr__(self, "_by_id", dict(zip(self.ids, self.outcomes, strict=True)))
 
     def __getitem__(self, task_id: str) -> Outcome[Any]:
         try:

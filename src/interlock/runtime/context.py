@@ -49,7 +49,17 @@ class TaskContext(Submitting):
     has an effect raises AttemptOver.
     """
 
-    __slots__ = ("_backend", "_handle", "_over", "_results", "_shell", "attempt", "extra", "token")
+    __slots__ = (
+        "_backend",
+        "_handle",
+        "_over",
+        "_renamed",
+        "_results",
+        "_shell",
+        "attempt",
+        "extra",
+        "token",
+    )
 
     def __init__(self, shell: Shell, handle: Handle[Any], attempt: int, token: int) -> None:
         self._shell = shell
@@ -57,6 +67,7 @@ class TaskContext(Submitting):
         self._over = False
         self._results: Mapping[str, Outcome[Any]] | None = None
         self._backend: Backend | None = None
+        self._renamed: dict[str, str] | None = None
         self.attempt = attempt
         """Which try this is, from 1."""
         self.token = token
@@ -128,6 +139,13 @@ class TaskContext(Submitting):
                 f"attempt {self.attempt} of task {self.task.id!r} is over; "
                 "an agent that was told to stop should return"
             )
+
+    @property
+    def renamed(self) -> dict[str, str]:
+        """Children whose names an earlier attempt has used up, and what they are called now."""
+        if self._renamed is None:
+            self._renamed = {}
+        return self._renamed
 
     def close(self) -> None:
         """Its outcome is decided."""

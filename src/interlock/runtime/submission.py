@@ -43,6 +43,12 @@ def submit(
             if earlier is not None:
                 handles.append(earlier)
                 continue
+        if parent is not None and parent.attempt > 1:
+            again = _again(shell, parent, task)
+            if isinstance(again, Handle):
+                handles.append(again)
+                continue
+            task = again
         manner = _manner(task)
         resolved = _resolved(shell, task, known)
         handle: Handle[Any] = Handle(shell, resolved, manner, context, parent)
@@ -60,6 +66,37 @@ def submit(
         shell.handles.update((each.task.id, each) for each in fresh)
         shell.unsettled += len(fresh)
     return handles
+
+
+def _again(shell: Shell, parent: TaskContext, task: Task) -> Task | Handle[Any]:
+    """A child that an earlier attempt of the same parent may have submitted already.
+
+    What succeeded then is not run again; what did not runs anew under a name of its own, because
+    its outcome stands.
+    """
+    after = tuple(parent.renamed.get(each, each) for each in task.after)
+    earlier = shell.handles.get(task.id)
+    if earlier is not None and _is_of_earlier_attempt(earlier, parent):
+        if earlier.outcome is not None and earlier.outcome.succeeded and _same(earlier, task):
+            return earlier
+        parent.renamed[task.id] = fresh = f"{task.id}~{parent.attempt}"
+        return task.replace(id=fresh, after=after)
+    return task.replace(after=after) if after != task.after else task
+
+
+def _is_of_earlier_attempt(earlier: Handle[Any], parent: TaskContext) -> bool:
+    """Whether it is a child of an earlier attempt of this parent."""
+    before = earlier.parent
+    return before is not None and before is not parent and before.task.id == parent.task.id
+
+
+def _same(earlier: Handle[Any], task: Task) -> bool:
+    old = earlier.task
+    return old.agent is task.agent and (old.prompt, old.args, dict(old.kwargs)) == (
+        task.prompt,
+        task.args,
+        dict(task.kwargs),
+    )
 
 
 def _manner(task: Task) -> Manner:

@@ -190,7 +190,7 @@ async def _run(
     if fatal is not None and any(each.task_id == fatal[0] for each in outcomes):
         shell.attempts.fatal = None
         raise FatalError(fatal[0], repr(fatal[1]), outcomes) from fatal[1]
-    return RunResult(outcomes, shell.now() - began)
+    return RunResult(outcomes, shell.now() - began, tuple(task.id for task in tasks))
 
 
 def _filled(value: Any, item: Any, index: int) -> Any:
