@@ -66,8 +66,10 @@ class Coroutines:
             value = await job.call()
             if inspect.iscoroutine(value):  # a plain function that hands on a coroutine
                 value = await value
-        except GeneratorExit:
-            raise  # nobody will ever run this loop again
+        except GeneratorExit as error:
+            if not self._is_current(job):
+                raise  # we are being thrown away: nobody will ever run this loop again
+            ending = raised(error)
         except BaseException as error:  # noqa: BLE001 - an agent may raise anything; it is its own
             ending = raised(error)
         else:
@@ -75,6 +77,12 @@ class Coroutines:
         finally:
             self._tasks.pop(job.token, None)
         job.sink.ended(job.token, ending)
+
+    def _is_current(self, job: Job) -> bool:
+        try:
+            return asyncio.current_task() is self._tasks.get(job.token)
+        except RuntimeError:  # no loop runs at all
+            return False
 
     def _report_unstarted(self, job: Job, task: asyncio.Task[None]) -> None:
         """A task that is cancelled before its first step never runs a line of its coroutine."""

@@ -100,14 +100,14 @@ class Attempt:
                     child.wait()
 
     def _pack(self) -> bytes:
-        agent, kwargs = self._job.agent, self._job.kwargs or {}
-        if not isinstance(agent, Process):
-            raise NotAnAgent(f"{agent!r} is to run in a process: wrap it in interlock.process()")
+        agent = self._job.agent
+        function = agent.function if isinstance(agent, Process) else agent
         try:
-            return pack_call(agent, self._job.args, kwargs, process_main.find())
+            call = (function, self._job.args, self._job.kwargs or {})
+            return pack_call(call, process_main.find())
         except Exception as error:
             raise NotAnAgent(
-                f"{agent.__name__} or one of its arguments cannot be sent to a process: {error}. "
+                f"{function!r} or one of its arguments cannot be sent to a process: {error}. "
                 "Pass plain data, or the path of a file."
             ) from error
 

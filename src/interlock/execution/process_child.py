@@ -80,8 +80,8 @@ def _perform(call: Call, work: int) -> Ending:
         problem = _import_script(call.script, work)
         if problem is not None:
             return problem
-    fn, args, kwargs = call.unpack()
-    value = fn(*args, **kwargs)
+    function, args, kwargs = call.unpack()
+    value = function(*args, **kwargs)
     if iscoroutine(value):
         value = asyncio.run(_cancellable(value))
     return returned(value)
