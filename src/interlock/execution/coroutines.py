@@ -13,7 +13,8 @@ from interlock.execution.ending import Ending, raised, returned
 _REMINDERS = 4
 """An agent that swallows its cancellation is cancelled again, this often within the grace.
 
-Not at once: whoever cleans up in a `finally` must be let finish.
+Not at once, and not because somebody cancels it twice: whoever cleans up in a `finally` must be let
+finish.
 """
 
 
@@ -30,6 +31,7 @@ class Coroutines:
         self._name = name
         self._group: asyncio.TaskGroup | None = None
         self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._reminders: dict[int, asyncio.TimerHandle] = {}
         self._closing: asyncio.Future[None] | None = None
         self._house: asyncio.Task[None] | None = None
 
@@ -75,7 +77,7 @@ class Coroutines:
         else:
             ending = returned(value)
         finally:
-            self._tasks.pop(job.token, None)
+            self._forget(job.token)
         job.sink.ended(job.token, ending)
 
     def _is_current(self, job: Job) -> bool:
@@ -84,17 +86,41 @@ class Coroutines:
         except RuntimeError:  # no loop runs at all
             return False
 
+    def _forget(self, token: int) -> bool:
+        reminder = self._reminders.pop(token, None)
+        if reminder is not None:
+            reminder.cancel()
+        return self._tasks.pop(token, None) is not None
+
     def _report_unstarted(self, job: Job, task: asyncio.Task[None]) -> None:
         """A task that is cancelled before its first step never runs a line of its coroutine."""
-        if self._tasks.pop(job.token, None) is not None:
+        if self._forget(job.token):
             job.sink.ended(job.token, raised(asyncio.CancelledError()))
 
     def cancel(self, token: int, grace: float) -> None:
         task = self._tasks.get(token)
-        if task is not None:
+        if task is None:
+            return
+        pause = max(grace / _REMINDERS, 0.001)
+        reminder = self._reminders.get(token)
+        if reminder is None:
             task.cancel()
-            loop = task.get_loop()
-            loop.call_later(max(grace / _REMINDERS, 0.001), self.cancel, token, grace)
+        elif reminder.when() > task.get_loop().time() + pause:
+            reminder.cancel()  # the grace has become shorter
+        else:
+            return
+        self._remind_later(task, token, pause, _REMINDERS)
+
+    def _remind_later(self, task: asyncio.Task[None], token: int, pause: float, left: int) -> None:
+        self._reminders[token] = task.get_loop().call_later(
+            pause, self._remind, task, token, pause, left - 1
+        )
+
+    def _remind(self, task: asyncio.Task[None], token: int, pause: float, left: int) -> None:
+        if token in self._tasks:
+            task.cancel()
+            # Whoever still resists is asked ever more rarely, but never given up.
+            self._remind_later(task, token, pause if left > 0 else 2 * pause, left)
 
     async def close(self) -> None:
         if self._closing is not None and not self._closing.done():

@@ -20,6 +20,7 @@ from interlock.execution.backend import Job
 from interlock.execution.ending import Ending, raised
 from interlock.execution.process import Process
 from interlock.execution.process_inbox import Inbox
+from interlock.execution.process_table import members
 from interlock.execution.process_wire import frame, pack_call, unpack_ending
 from interlock.model.outcome import ErrorRecord, State
 
@@ -205,6 +206,8 @@ def _receive(connection: socket.socket) -> bytes | None:
 def _clean_up_without_supervisor(work: socket.socket, inbox: Inbox) -> None:
     """Somebody has killed the supervisor: end the agent and its group from here.
 
+    What has left the group is not found any more.
+
     It names itself before it takes its call: either its name comes, or it has not begun.
     """
     work.setblocking(True)
@@ -214,6 +217,6 @@ def _clean_up_without_supervisor(work: socket.socket, inbox: Inbox) -> None:
         return
     nothing = threading.Event()
     with suppress(ProcessLookupError, PermissionError):
-        while True:
+        while sys.platform != "linux" or members(inbox.pid):
             os.killpg(inbox.pid, signal.SIGKILL)
             nothing.wait(0.01)  # of strangers' processes nobody tells us when they are gone

@@ -159,21 +159,21 @@ def _exception(body: bytes | None, error: ErrorRecord | None) -> BaseException |
 
 
 def _unsent(kind: type[Any], problem: BaseException) -> Ending:
-    ending = raised(problem)
-    assert ending.error is not None
-    text = (
-        f"the result, a {kind.__qualname__}, cannot be sent from its process: "
-        f"{ending.error.message}. Return plain data, or the path of a file."
-    )
-    return ending._replace(
-        error=replace(ending.error, type="ResultNotSent", message=text, retryable=False)
+    return _not_sent(
+        f"the result, a {kind.__qualname__}, cannot be sent from its process: %s. "
+        "Return plain data, or the path of a file.",
+        problem,
     )
 
 
 def _unreadable(problem: BaseException) -> Ending:
+    return _not_sent("the result of the process cannot be read here: %s", problem)
+
+
+def _not_sent(text: str, problem: BaseException) -> Ending:
     ending = raised(problem)
     assert ending.error is not None
-    text = f"the result of the process cannot be read here: {ending.error.message}"
-    return ending._replace(
-        error=replace(ending.error, type="ResultNotSent", message=text, retryable=False)
-    )
+    message = text % ending.error.message
+    error = replace(ending.error, type="ResultNotSent", message=message, retryable=False)
+    # A result that is nested too deeply says nothing about the stack that we need.
+    return ending._replace(error=error, fatal=isinstance(problem, MemoryError))

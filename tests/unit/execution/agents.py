@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Coroutine
+from contextlib import suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NoReturn
@@ -86,3 +87,21 @@ async def wait_on_the_loop(announced: str, released: str) -> str:
     announce(announced)
     await asyncio.Event().wait()
     return "never"
+
+
+async def clean_up_slowly(announced: str, cleaned: list[str]) -> None:
+    announce(announced)
+    try:
+        await asyncio.Event().wait()
+    finally:
+        for _ in range(10):
+            await asyncio.sleep(0)
+        cleaned.append("all of it")
+
+
+async def swallow_cancellation(announced: str, times: int) -> str:
+    announce(announced)
+    for _ in range(times):
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+    return "in the end"
