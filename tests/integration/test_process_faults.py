@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from interlock.execution import process_backend
 from interlock.execution.process_table import children
 from tests.integration import process_agents as agents
 from tests.integration.test_processes import announced, is_alive
@@ -34,6 +35,19 @@ async def test_a_killed_supervisor_takes_its_agent_and_its_group_along(tmp_path:
         *group, session_leader, _in_its_session, forked = rest
         assert not [pid for pid in (agent, supervisor, *group, forked) if is_alive(pid)]
         os.killpg(session_leader, signal.SIGKILL)  # nobody is left who could know of these
+
+
+@linux
+@story
+async def test_an_agent_cannot_save_itself_by_stopping_its_supervisor(tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process_backend, "LAST_RESORT", 0.05)
+        async with opened("processes", tmp_path) as world:
+            token = world.submit(agents.stop_the_supervisor, world.announced)
+            (pid,) = await announced(world)
+            world.backend.cancel(token, 0)
+            await world.sink.end_of(token)
+            assert not is_alive(pid)
 
 
 @linux

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
 
 RUN = """
 import asyncio, sys, tempfile
@@ -47,11 +48,10 @@ def move(point):
 def python(
     folder: Path, *arguments: str, stdin: str | None = None
 ) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
-        env=environment,
+        env=ENVIRONMENT,
         input=stdin,
         capture_output=True,
         text=True,
@@ -126,21 +126,47 @@ def test_multiprocessing_is_left_as_the_user_wants_it(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("b\n", "")
 
 
-@pytest.mark.skipif(
-    not hasattr(os, "pidfd_open"), reason="waits for processes that are no children"
-)
+HOLD = """
+import os, signal
+from tests.integration.process_agents import have_children
+
+async def main(fifo, go):
+    with tempfile.TemporaryDirectory() as folder:
+        async with opened("processes", Path(folder)) as world:
+            token = world.submit(have_children, fifo)
+            await asyncio.to_thread(Path(go).read_text)
+            fork = os.fork()
+            if fork == 0:
+                signal.pause()
+            Path(fifo).write_text(str(fork))
+            await world.sink.end_of(token)
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="waits for those who are no children")
 @pytest.mark.parametrize("sig", [signal.SIGKILL, signal.SIGTERM])
 def test_nothing_outlives_us_when_we_are_killed(sig: int, tmp_path: Path) -> None:
-    fifo = tmp_path / "fifo"
-    os.mkfifo(fifo)
-    code = "from tests.integration.process_agents import have_children\n"
-    code += f"show(have_children, {str(fifo)!r})\n"
-    (tmp_path / "script.py").write_text(RUN + code)
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
-    with subprocess.Popen([sys.executable, "script.py"], cwd=tmp_path, env=environment) as script:
-        watched = [os.pidfd_open(int(pid)) for pid in fifo.read_text().split()]
+    """Not even when a fork of ours, which lives on, holds the other ends of all pipes."""
+    for name in ("fifo", "go"):
+        os.mkfifo(tmp_path / name)
+    (tmp_path / "script.py").write_text(RUN + HOLD)
+    with subprocess.Popen(
+        [sys.executable, "script.py", "fifo", "go"],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        stderr=subprocess.DEVNULL,
+    ) as script:
+        # The agent was started in the folder of the script, so it finds the pipe as well.
+        watched = [os.pidfd_open(int(pid)) for pid in (tmp_path / "fifo").read_text().split()]
         assert len(watched) == 7
+        (tmp_path / "go").write_text("fork")
+        fork = int((tmp_path / "fifo").read_text())
         script.send_signal(sig)
-    for each in watched:
-        assert select.select([each], [], [], 60)[0], "it has not ended"
-        os.close(each)
+    try:
+        for each in watched:
+            assert select.select([each], [], [], 60)[0], "it has not ended"
+            os.close(each)
+    finally:
+        os.kill(fork, signal.SIGKILL)

@@ -53,6 +53,7 @@ class Attempt:
         self._lock = threading.Lock()
         self._told: float | None = None
         self._control: socket.socket | None = None
+        self._child: subprocess.Popen[bytes] | None = None
         self._thread = threading.Thread(target=self._run, name=job.name, daemon=True)
 
     def start(self) -> None:
@@ -63,6 +64,12 @@ class Attempt:
         with self._lock:
             self._told = grace if self._told is None else min(grace, self._told)
             self._tell_supervisor()
+
+    def do_without_supervisor(self) -> None:
+        """Kill a supervisor that does not do what it is told; then we clean up ourselves."""
+        with self._lock:
+            if self._child is not None:
+                self._child.kill()
 
     def _tell_supervisor(self) -> None:
         if self._control is not None and self._told is not None:
@@ -90,13 +97,13 @@ class Attempt:
                 their_control.close()
                 their_work.close()
                 with self._lock:
-                    self._control = control
+                    self._control, self._child = control, child
                     self._tell_supervisor()
                 try:
                     return self._follow(child, control, work, call)
                 finally:
                     with self._lock:
-                        self._control = None
+                        self._control = self._child = None
                     control.close()  # if we got here by a bug of ours: ends the process as well
                     child.wait()
 
