@@ -88,6 +88,7 @@ class World:
         self.sink = Recorder()
         self.orphans: list[int] = []
         self.orphaned = threading.Event()
+        self.fell: list[BaseException] = []
         self.announced = str(folder / "announced")
         self.released = str(folder / "released")
         os.mkfifo(self.announced)
@@ -158,9 +159,10 @@ async def opened(kind: str, folder: Path) -> AsyncIterator[World]:
     """A world whose backend has kept its contract when it is left."""
     world = World(kind, folder)
     if isinstance(world.backend, Coroutines):
-        await world.backend.open()
+        await world.backend.open(world.fell.append)
     yield world
     await world.backend.close()
     await asyncio.sleep(0)  # a report too many would be made now
     assert not world.sink.broken
     assert not world.orphans
+    assert not world.fell
