@@ -178,10 +178,13 @@ async def test_a_cancelled_agent_can_clean_up(agent: object, tmp_path: Path) -> 
         assert mark.read_text() == "cleaned up"
 
 
+@pytest.mark.parametrize("agent", [agents.resist, agents.change_group])
 @story
-async def test_an_agent_that_resists_is_killed_when_the_grace_is_over(tmp_path: Path) -> None:
+async def test_an_agent_that_resists_is_killed_when_the_grace_is_over(
+    agent: object, tmp_path: Path
+) -> None:
     async with opened("processes", tmp_path) as world:
-        token = world.submit(agents.resist, world.announced)
+        token = world.submit(agent, world.announced)  # type: ignore[arg-type]
         (pid,) = await announced(world)
         world.backend.cancel(token, 0.05)
         ending = await world.sink.end_of(token)

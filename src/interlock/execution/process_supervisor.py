@@ -154,9 +154,11 @@ def _is_anything_left(agent: int) -> bool:
 
 
 def _signal(agent: int, sig: int) -> None:
-    """Signal an agent that is not reaped yet, and its group."""
+    """Signal the group of an agent that is not reaped yet."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(agent, sig)
+    if sig == signal.SIGKILL:  # it may have joined another group
+        _signal_one(agent, sig)
 
 
 def _signal_one(pid: int, sig: int) -> None:
