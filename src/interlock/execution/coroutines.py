@@ -13,7 +13,8 @@ from interlock.execution.ending import Ending, raised, returned
 _REMINDERS = 4
 """An agent that swallows its cancellation is cancelled again, this often within the grace.
 
-Not at once: whoever cleans up in a `finally` must be let finish.
+Not at once, and not because somebody cancels it twice: whoever cleans up in a `finally` must be let
+finish.
 """
 
 
@@ -30,6 +31,7 @@ class Coroutines:
         self._name = name
         self._group: asyncio.TaskGroup | None = None
         self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._reminders: dict[int, asyncio.TimerHandle] = {}
         self._closing: asyncio.Future[None] | None = None
         self._house: asyncio.Task[None] | None = None
 
@@ -66,27 +68,59 @@ class Coroutines:
             value = await job.call()
             if inspect.iscoroutine(value):  # a plain function that hands on a coroutine
                 value = await value
-        except GeneratorExit:
-            raise  # nobody will ever run this loop again
+        except GeneratorExit as error:
+            if not self._is_current(job):
+                raise  # we are being thrown away: nobody will ever run this loop again
+            ending = raised(error)
         except BaseException as error:  # noqa: BLE001 - an agent may raise anything; it is its own
             ending = raised(error)
         else:
             ending = returned(value)
         finally:
-            self._tasks.pop(job.token, None)
+            self._forget(job.token)
         job.sink.ended(job.token, ending)
+
+    def _is_current(self, job: Job) -> bool:
+        try:
+            return asyncio.current_task() is self._tasks.get(job.token)
+        except RuntimeError:  # no loop runs at all
+            return False
+
+    def _forget(self, token: int) -> bool:
+        reminder = self._reminders.pop(token, None)
+        if reminder is not None:
+            reminder.cancel()
+        return self._tasks.pop(token, None) is not None
 
     def _report_unstarted(self, job: Job, task: asyncio.Task[None]) -> None:
         """A task that is cancelled before its first step never runs a line of its coroutine."""
-        if self._tasks.pop(job.token, None) is not None:
+        if self._forget(job.token):
             job.sink.ended(job.token, raised(asyncio.CancelledError()))
 
     def cancel(self, token: int, grace: float) -> None:
         task = self._tasks.get(token)
-        if task is not None:
+        if task is None:
+            return
+        pause = max(grace / _REMINDERS, 0.001)
+        reminder = self._reminders.get(token)
+        if reminder is None:
             task.cancel()
-            loop = task.get_loop()
-            loop.call_later(max(grace / _REMINDERS, 0.001), self.cancel, token, grace)
+        elif reminder.when() > task.get_loop().time() + pause:
+            reminder.cancel()  # the grace has become shorter
+        else:
+            return
+        self._remind_later(task, token, pause, _REMINDERS)
+
+    def _remind_later(self, task: asyncio.Task[None], token: int, pause: float, left: int) -> None:
+        self._reminders[token] = task.get_loop().call_later(
+            pause, self._remind, task, token, pause, left - 1
+        )
+
+    def _remind(self, task: asyncio.Task[None], token: int, pause: float, left: int) -> None:
+        if token in self._tasks:
+            task.cancel()
+            # Whoever still resists is asked ever more rarely, but never given up.
+            self._remind_later(task, token, pause if left > 0 else 2 * pause, left)
 
     async def close(self) -> None:
         if self._closing is not None and not self._closing.done():

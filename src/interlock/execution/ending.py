@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import traceback
 from typing import Any, NamedTuple
 
@@ -34,6 +35,15 @@ def returned(value: Any) -> Ending:
             )
             return Ending(State.FAILED, None, error, value.exception)
         return Ending(State.SUCCEEDED, value.result)
+    if inspect.iscoroutine(value):
+        value.close()  # or Python warns, at a place that has nothing to do with it
+        return raised(
+            AgentFailed(
+                f"returned the coroutine {value.__qualname__}() instead of a value, and nobody "
+                "awaits it: submit the async function itself",
+                retryable=False,
+            )
+        )
     return Ending(State.SUCCEEDED, value)
 
 
@@ -73,5 +83,5 @@ def _safely(describe: Any, exception: BaseException) -> str:
     """Text about an exception of a stranger, whose own methods may raise as well."""
     try:
         return str(describe(exception))
-    except Exception as broken:  # noqa: BLE001 - it is the code of a stranger
+    except BaseException as broken:  # noqa: BLE001 - it is the code of a stranger
         return f"<{type(exception).__name__} that cannot be printed: {type(broken).__name__}>"

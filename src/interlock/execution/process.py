@@ -30,15 +30,6 @@ class Process(Generic[T]):
     def __call__(self, *args: Any, **kwargs: Any) -> T:
         return self.function(*args, **kwargs)
 
-    @property
-    def __wrapped__(self) -> Callable[..., T]:
-        """For `inspect.signature()`."""
-        return self.function
-
-    @property
-    def __name__(self) -> str:
-        return _name(self.function)
-
 
 def process(fn: Callable[..., T]) -> Process[T]:
     """Let a function, plain or async, run in a process of its own; also as a decorator.
@@ -51,6 +42,8 @@ def process(fn: Callable[..., T]) -> Process[T]:
         return fn
     if not (inspect.isroutine(fn) or isinstance(fn, functools.partial)):
         raise NotAnAgent(f"{fn!r} is no function. {_INSTEAD}")
+    if inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn):
+        raise NotAnAgent(f"{_name(fn)} is a generator; an agent returns its result")
     _check_name(fn)
     _check_parameters(fn)
     if not isinstance(fn, FunctionType):

@@ -20,6 +20,7 @@ from interlock.execution.backend import Job
 from interlock.execution.ending import Ending, raised
 from interlock.execution.process import Process
 from interlock.execution.process_inbox import Inbox
+from interlock.execution.process_table import members
 from interlock.execution.process_wire import frame, pack_call, unpack_ending
 from interlock.model.outcome import ErrorRecord, State
 
@@ -52,6 +53,7 @@ class Attempt:
         self._lock = threading.Lock()
         self._told: float | None = None
         self._control: socket.socket | None = None
+        self._child: subprocess.Popen[bytes] | None = None
         self._thread = threading.Thread(target=self._run, name=job.name, daemon=True)
 
     def start(self) -> None:
@@ -62,6 +64,12 @@ class Attempt:
         with self._lock:
             self._told = grace if self._told is None else min(grace, self._told)
             self._tell_supervisor()
+
+    def do_without_supervisor(self) -> None:
+        """Kill a supervisor that does not do what it is told; then we clean up ourselves."""
+        with self._lock:
+            if self._child is not None:
+                self._child.kill()
 
     def _tell_supervisor(self) -> None:
         if self._control is not None and self._told is not None:
@@ -89,25 +97,25 @@ class Attempt:
                 their_control.close()
                 their_work.close()
                 with self._lock:
-                    self._control = control
+                    self._control, self._child = control, child
                     self._tell_supervisor()
                 try:
                     return self._follow(child, control, work, call)
                 finally:
                     with self._lock:
-                        self._control = None
+                        self._control = self._child = None
                     control.close()  # if we got here by a bug of ours: ends the process as well
                     child.wait()
 
     def _pack(self) -> bytes:
-        agent, kwargs = self._job.agent, self._job.kwargs or {}
-        if not isinstance(agent, Process):
-            raise NotAnAgent(f"{agent!r} is to run in a process: wrap it in interlock.process()")
+        agent = self._job.agent
+        function = agent.function if isinstance(agent, Process) else agent
         try:
-            return pack_call(agent, self._job.args, kwargs, process_main.find())
+            call = (function, self._job.args, self._job.kwargs or {})
+            return pack_call(call, process_main.find())
         except Exception as error:
             raise NotAnAgent(
-                f"{agent.__name__} or one of its arguments cannot be sent to a process: {error}. "
+                f"{function!r} or one of its arguments cannot be sent to a process: {error}. "
                 "Pass plain data, or the path of a file."
             ) from error
 
@@ -205,6 +213,8 @@ def _receive(connection: socket.socket) -> bytes | None:
 def _clean_up_without_supervisor(work: socket.socket, inbox: Inbox) -> None:
     """Somebody has killed the supervisor: end the agent and its group from here.
 
+    What has left the group is not found any more.
+
     It names itself before it takes its call: either its name comes, or it has not begun.
     """
     work.setblocking(True)
@@ -214,6 +224,6 @@ def _clean_up_without_supervisor(work: socket.socket, inbox: Inbox) -> None:
         return
     nothing = threading.Event()
     with suppress(ProcessLookupError, PermissionError):
-        while True:
+        while sys.platform != "linux" or members(inbox.pid):
             os.killpg(inbox.pid, signal.SIGKILL)
             nothing.wait(0.01)  # of strangers' processes nobody tells us when they are gone

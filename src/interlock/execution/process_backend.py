@@ -15,6 +15,9 @@ from interlock.execution.process_attempt import Attempt
 from interlock.execution.process_main import refuse_to_start_again
 from interlock.execution.threads import PATIENCE
 
+LAST_RESORT = 5.0
+"""Seconds after the grace in which a supervisor has to be done; an agent may have stopped it."""
+
 
 class Processes:
     """The backend of `interlock.process()`.
@@ -30,6 +33,7 @@ class Processes:
         self._loop = loop
         self._on_orphan = on_orphan
         self._attempts: dict[int, Attempt] = {}
+        self._last_resorts: dict[int, asyncio.TimerHandle] = {}
 
     def submit(self, job: Job) -> None:
         refuse_to_start_again()
@@ -48,6 +52,10 @@ class Processes:
         attempt = self._attempts.get(token)
         if attempt is not None:
             attempt.cancel(grace)
+            if token not in self._last_resorts:
+                self._last_resorts[token] = self._loop.call_later(
+                    grace + LAST_RESORT, attempt.do_without_supervisor
+                )
 
     async def close(self) -> None:
         """Nothing idles here."""
@@ -74,6 +82,9 @@ class Processes:
     def _over(self, job: Job, ending: Ending | None, heard: threading.Event) -> None:
         heard.set()
         del self._attempts[job.token]
+        last_resort = self._last_resorts.pop(job.token, None)
+        if last_resort is not None:
+            last_resort.cancel()
         if ending is None:
             job.sink.gone(job.token)
         else:

@@ -58,19 +58,28 @@ def _serve(work: int) -> None:
     _send(work, str(us).encode())
     ending: Ending
     try:
-        signal.signal(signal.SIGTERM, _stop)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
-        ending = _perform(_receive(work), work)
-    except BaseException as error:  # noqa: BLE001 - an agent may raise anything; it is its own
-        ending = _failure(error)
-    if os.getpid() != us:  # a fork of the agent's came here as well: the answer is not its to give
-        os._exit(0)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the answer must not be torn
-    _send(work, pack_ending(ending))
+        try:
+            signal.signal(signal.SIGTERM, _stop)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+            ending = _perform(_receive(work), work)
+        except BaseException as error:  # an agent may raise anything; it is its own
+            if os.getpid() != us:
+                raise
+            ending = _failure(error)
+        signal.signal(signal.SIGTERM, _ignore)  # the answer must not be torn
+    except asyncio.CancelledError as told:  # between the lines
+        ending = _failure(told)
+    if os.getpid() == us:  # a fork of the agent's may come here as well: it has no answer to give
+        _send(work, pack_ending(ending))
 
 
 def _stop(*_: object) -> NoReturn:
+    signal.signal(signal.SIGTERM, _ignore)  # whoever cleans up is not to be interrupted again
     raise asyncio.CancelledError(_TOLD)
+
+
+def _ignore(*_: object) -> None:
+    """Not SIG_IGN, which the children of this process would inherit."""
 
 
 def _perform(call: Call, work: int) -> Ending:
@@ -80,8 +89,8 @@ def _perform(call: Call, work: int) -> Ending:
         problem = _import_script(call.script, work)
         if problem is not None:
             return problem
-    fn, args, kwargs = call.unpack()
-    value = fn(*args, **kwargs)
+    function, args, kwargs = call.unpack()
+    value = function(*args, **kwargs)
     if iscoroutine(value):
         value = asyncio.run(_cancellable(value))
     return returned(value)

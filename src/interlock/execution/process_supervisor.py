@@ -17,6 +17,8 @@ import sys
 import time
 from contextlib import suppress
 
+from interlock.execution.process_table import children
+
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _SWEEP = 0.02
@@ -38,6 +40,7 @@ class Supervisor:
         self._control = control
         self._deadline: float | None = None
         self._told = False
+        self._unread = b""
         self._wakened, self._waker = os.pipe()
         os.set_blocking(self._wakened, False)
         os.set_blocking(self._waker, False)
@@ -101,7 +104,8 @@ class Supervisor:
         if not said:
             self._orphaned()
             return False
-        for grace in said.split():
+        *graces, self._unread = (self._unread + said).split(b"\n")
+        for grace in graces:
             until = time.monotonic() + min(float(grace), _LONGEST_GRACE)
             self._deadline = until if self._deadline is None else min(until, self._deadline)
         return True
@@ -144,26 +148,17 @@ def _is_anything_left(agent: int) -> bool:
             pass
     except ChildProcessError:
         return False
-    for child in _children():
+    for child in children(os.getpid()):
         _signal_one(child, signal.SIGKILL)
     return True
 
 
-def _children() -> list[int]:
-    """The living children of this process (Linux); adopted ones come to it when parents die."""
-    mine, found = str(os.getpid()).encode(), []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        with suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
-            # Behind the name of the program, which may hold anything: state, then parent.
-            if file.read().rpartition(b")")[2].split()[1] == mine:
-                found.append(int(name))
-    return found
-
-
 def _signal(agent: int, sig: int) -> None:
-    """Signal an agent that is not reaped yet, and its group."""
+    """Signal the group of an agent that is not reaped yet."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(agent, sig)
+    if sig == signal.SIGKILL:  # it may have joined another group
+        _signal_one(agent, sig)
 
 
 def _signal_one(pid: int, sig: int) -> None:

@@ -13,7 +13,7 @@ from functools import reduce
 from importlib import import_module
 from io import BytesIO
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from interlock.execution.ending import Ending, raised
 from interlock.execution.process import Process
@@ -40,6 +40,10 @@ def length(head: bytes) -> int:
     return int.from_bytes(head[len(_MAGIC) :], "big")
 
 
+Agent: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+"""A function, its arguments, its keyword arguments."""
+
+
 class Call(NamedTuple):
     """What a process needs before it can unpickle its agent, and the agent itself."""
 
@@ -49,18 +53,16 @@ class Call(NamedTuple):
     """None if nothing that is sent comes from the script."""
     agent: bytes
 
-    def unpack(self) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
-        """The function and its arguments."""
-        fn, args, kwargs = pickle.loads(self.agent)
-        return fn, args, kwargs
+    def unpack(self) -> Agent:
+        """The function and its arguments, now that they can be found."""
+        function, args, kwargs = pickle.loads(self.agent)
+        return function, args, kwargs
 
 
-def pack_call(
-    agent: Process[Any], args: tuple[Any, ...], kwargs: dict[str, Any], script: Script | None
-) -> bytes:
+def pack_call(agent: Agent, script: Script | None) -> bytes:
     """A call, ready to be sent. Raises whatever pickling raises."""
     buffer = BytesIO()
-    _Pickler(buffer, pickle.HIGHEST_PROTOCOL).dump((agent.function, args, kwargs))
+    _Pickler(buffer, pickle.HIGHEST_PROTOCOL).dump(agent)
     sent = buffer.getvalue()
     needed = script if b"__main__" in sent else None
     return pickle.dumps(tuple(Call(list(sys.path), list(sys.argv), needed, sent)))
@@ -157,21 +159,21 @@ def _exception(body: bytes | None, error: ErrorRecord | None) -> BaseException |
 
 
 def _unsent(kind: type[Any], problem: BaseException) -> Ending:
-    ending = raised(problem)
-    assert ending.error is not None
-    text = (
-        f"the result, a {kind.__qualname__}, cannot be sent from its process: "
-        f"{ending.error.message}. Return plain data, or the path of a file."
-    )
-    return ending._replace(
-        error=replace(ending.error, type="ResultNotSent", message=text, retryable=False)
+    return _not_sent(
+        f"the result, a {kind.__qualname__}, cannot be sent from its process: %s. "
+        "Return plain data, or the path of a file.",
+        problem,
     )
 
 
 def _unreadable(problem: BaseException) -> Ending:
+    return _not_sent("the result of the process cannot be read here: %s", problem)
+
+
+def _not_sent(text: str, problem: BaseException) -> Ending:
     ending = raised(problem)
     assert ending.error is not None
-    text = f"the result of the process cannot be read here: {ending.error.message}"
-    return ending._replace(
-        error=replace(ending.error, type="ResultNotSent", message=text, retryable=False)
-    )
+    message = text % ending.error.message
+    error = replace(ending.error, type="ResultNotSent", message=message, retryable=False)
+    # A result that is nested too deeply says nothing about the stack that we need.
+    return ending._replace(error=error, fatal=isinstance(problem, MemoryError))
