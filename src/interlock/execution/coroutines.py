@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Callable
 from functools import partial
 
@@ -66,8 +65,6 @@ class Coroutines:
         ending: Ending
         try:
             value = await job.call()
-            if inspect.iscoroutine(value):  # a plain function that hands on a coroutine
-                value = await value
         except GeneratorExit as error:
             if not self._is_current(job):
                 raise  # we are being thrown away: nobody will ever run this loop again

@@ -9,6 +9,7 @@ from functools import partial
 
 from interlock.errors import AttemptsStillAlive, FatalError, InterlockError
 from interlock.execution.coroutines import Coroutines
+from interlock.execution.process_main import refuse_to_start_again
 from interlock.kernel import stimuli as s
 from interlock.model.event import Kind
 from interlock.model.outcome import State
@@ -43,6 +44,7 @@ class Life:
 
     async def begin(self) -> None:
         """Open the backends; hold what is left of earlier runs."""
+        refuse_to_start_again()
         shell = self.shell
         self._host = asyncio.current_task()
         await self._coroutines.open(self._house_fell)

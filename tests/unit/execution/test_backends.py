@@ -101,10 +101,10 @@ async def test_a_returned_failure_is_a_failure(kind: str, tmp_path: Path) -> Non
 @every_backend
 @story
 async def test_a_returned_coroutine_is_awaited_or_refused(kind: str, tmp_path: Path) -> None:
-    """A thread has no loop to await it on; the warning that nobody did would fail this test."""
+    """Only a process has nothing else to do; a warning that nobody awaits it fails this test."""
     async with opened(kind, tmp_path) as world:
         ending = await world.run(agents.hand_on_a_coroutine)
-        if kind == "threads":
+        if kind != "processes":
             assert ending.error is not None
             assert "submit the async function itself" in ending.error.message
         else:

@@ -16,7 +16,7 @@ def test_a_further_attempt_does_not_run_again_the_children_that_succeeded() -> N
             raise OSError("the first time")
         return name
 
-    async def parent(ctx: TaskContext) -> list[str]:
+    async def parent(ctx: TaskContext) -> list[str | None]:
         tasks = [Task("a", child, args=("a",)), Task("b", child, args=("b",), after="a")]
         result = await ctx.run(tasks)
         result.raise_for_failures()
