@@ -121,7 +121,7 @@ class Item:
     def deadlines(self) -> list[float]:
         """When it has to have ended, for its own sake and for its group's."""
         own = self.task.deadline
-        ends = [] if own is None else [self.submitted_at + own]
+        ends = [self.submitted_at + own] if isinstance(own, float) else []
         if self.group is not None and self.group.deadline is not None:
             ends.append(self.group.deadline)
         return ends
