@@ -18,26 +18,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
-from typing import Any
 
 from interlock.kernel.lending import give_back_amounts, take_amount
 from interlock.kernel.lines import Line
 from interlock.kernel.meters import Meter
 from interlock.kernel.shelves import Point, Shelf
 from interlock.kernel.table import Table, grant_blocks, waiters_conflict
-from interlock.kernel.waiters import Amounts, Grant, Key, Needs, Profile, Waiter
+from interlock.kernel.waiters import (
+    Amounts,
+    Grant,
+    Item,
+    Needs,
+    Profile,
+    Rank,
+    StandIn,
+    Traits,
+    Waiter,
+)
 
-FIRST: float = float("-inf")
-"""Stands before every priority in a key: waits in mid-flight."""
-RESERVED: float = -1e301
-"""Stands next: amounts are kept for it."""
-URGENT: float = -1e300
-"""Stands before every priority: overtaken too often."""
+FIRST: Rank = (float("-inf"), 0.0, 0.0)
+"""Before every priority: waits in mid-flight."""
+RESERVED: Rank = (-1e301, 0.0, 0.0)
+"""Next: amounts are kept for it."""
+URGENT: Rank = (-1e300, 0.0, 0.0)
+"""Before every priority: overtaken too often."""
 
 _LOOKS = 3
 """At how many waiters a start looks to find one that lacks only capacity."""
 
-_Opened = list[tuple[Key, int, Profile]]
+_Opened = list[tuple[Item, int, Profile]]
 
 
 class Admission:
@@ -51,7 +60,9 @@ class Admission:
         """Nothing starts; waits in mid-flight are still served."""
         self.draining = False
         """Nothing new starts, but for what something that runs may be waiting for."""
-        self.profiles: dict[object, Profile] = {}
+        self.plain = Profile(Traits())
+        """The profile of most: no amounts, no kin, no patterns."""
+        self.profiles: dict[Traits, Profile] = {Traits(): self.plain}
         self.grants = table.grants
         self.zombies: dict[Grant, None] = {}
         self.closers: dict[Waiter, None] = {}
@@ -72,51 +83,40 @@ class Admission:
         profiles, self._waiting_to_resume = self._waiting_to_resume, {}
         self._relist(profiles)
 
-    def _held_back(self, waiter: Waiter) -> bool:
-        if waiter.midflight:
-            return False
-        return self.paused or (self.draining and not waiter.profile.exempt)
-
-    def profile(
-        self,
-        amounts: Amounts,
-        kin: tuple[Grant, ...] = (),
-        *,
-        midflight: bool = False,
-        seated: bool = False,
-        needed: bool = False,
-    ) -> Profile:
-        """The profile of those who need these amounts."""
-        key = (amounts, kin, midflight, seated, needed)
-        found = self.profiles.get(key)
+    def profile(self, traits: Traits) -> Profile:
+        """The profile of those who have these traits in common."""
+        found = self.profiles.get(traits)
         if found is None:
-            found = self.profiles[key] = Profile(key)
+            found = self.profiles[traits] = Profile(traits)
         return found
 
     def forget_profile(self, profile: Profile) -> None:
         """Drop a profile with which nobody waits any more."""
-        if not profile.count:
-            self.profiles.pop(profile.key, None)
+        if not profile.count and profile is not self.plain:
+            if self.profiles.get(profile.traits) is profile:
+                del self.profiles[profile.traits]
             self._waiting_to_resume.pop(profile, None)
             if profile.lacks is not None:
                 profile.lacks.watchers.pop(profile, None)
 
     # -- waiting ------------------------------------------------------------------------
 
-    def enqueue(self, waiter: Waiter) -> None:
-        """Let a waiter wait; `admit` follows."""
-        waiter.profile.count += 1
-        if not waiter.midflight:
-            for line in waiter.lines:
-                line.join(waiter)
+    def enqueue(self, waiter: Waiter, rank: Rank, arrival: int) -> None:
+        """Let a waiter wait; `choose` follows."""
+        waiter.item = (rank, arrival, waiter)
+        profile = waiter.profile
+        if profile is not self.plain:
+            # The one it was given may have been dropped while it did not wait.
+            waiter.profile = profile = self.profile(profile.traits)
+        profile.count += 1
+        if not profile.midflight:
+            for place, writes in waiter.needs:
+                for lines in place.queues:
+                    lines.of(writes).join(waiter)
             self.slots.line.join(waiter)
-            for meter, _ in waiter.profile.amounts:
+            for meter, _ in profile.amounts:
                 meter.line.join(waiter)
         self._place(waiter)
-
-    def withdraw(self, waiter: Waiter) -> None:
-        """A waiter gives up; whoever it kept waiting gets its chance. `admit` follows."""
-        self._leave(waiter)
 
     def let_pass(self, waiter: Waiter) -> None:
         """Something that runs waits for this one: it passes reservations from now on.
@@ -127,58 +127,69 @@ class Admission:
         old = waiter.profile
         if old.exempt:
             return
+        assert waiter.item is not None
         old.count -= 1
         self.forget_profile(old)
-        waiter.profile = self.profile(old.amounts, needed=True)
+        waiter.profile = self.profile(old.traits._replace(needed=True))
         waiter.profile.count += 1
+        waiter.item = (*waiter.item[:2], waiter)
         self._place(waiter)
 
     def prioritize(self, waiter: Waiter, priority: int) -> None:
         """Give a waiter another priority; whoever nobody may pass stays first all the same."""
-        if waiter.key[0] > URGENT:
-            self._rekey(waiter, (-priority, *waiter.key[1:]))
+        assert waiter.item is not None
+        rank = waiter.item[0]
+        if rank > URGENT:
+            self._rekey(waiter, (-priority, *rank[1:]))
 
-    def _rekey(self, waiter: Waiter, key: Key) -> None:
-        waiter.key = key
+    def _rekey(self, waiter: Waiter, rank: Rank) -> None:
+        waiter.item = item = (rank, waiter.arrival, waiter)
         shelf = waiter.shelf
         assert shelf is not None
-        heappush(shelf.heap(waiter.writes_there), (key, waiter))
+        heappush(shelf.heap(waiter.writes_there), item)
         self._list_shelf(shelf)
 
     def _place(self, waiter: Waiter) -> None:
         """Put a waiter on the shelf of what blocks it, or with those whom nothing blocks."""
         blocked = self.table.blocker(waiter)
-        if blocked is None:
-            shelf = waiter.profile.free
-            waiter.shelf, waiter.writes_there = shelf, True
-            heappush(shelf.writers, (waiter.key, waiter))
-            self._list_shelf(shelf)
+        if blocked is not None:
+            self._shelve(waiter, *blocked)
             return
-        self._shelve(waiter, *blocked)
+        waiter.shelf = shelf = waiter.profile.free
+        waiter.writes_there = True
+        assert waiter.item is not None
+        heappush(shelf.writers, waiter.item)
+        self._list_shelf(shelf)
 
     def _shelve(self, waiter: Waiter, point: Point, writes: bool, parked: bool) -> None:
+        profile, item = waiter.profile, waiter.item
+        assert item is not None
         if point.shelves is None:
             point.shelves = {}
-        shelf = point.shelves.get(waiter.profile)
+        shelf = point.shelves.get(profile)
         if shelf is None:
-            shelf = point.shelves[waiter.profile] = Shelf(waiter.profile, point)
-        waiter.shelf, waiter.writes_there = shelf, writes
+            shelf = point.shelves[profile] = Shelf(profile, point)
+        waiter.shelf = shelf
+        waiter.writes_there = writes
         if parked:
-            shelf.parked.append((waiter, writes))
+            shelf.parked.append(item)
         else:
-            heappush(shelf.heap(writes), (waiter.key, waiter))
+            heappush(shelf.writers if writes else shelf.readers, item)
 
-    def _leave(self, waiter: Waiter) -> None:
-        waiter.alive = False
+    def withdraw(self, waiter: Waiter) -> None:
+        """A waiter gives up, or gets what it waits for. If it gives up, `choose` follows."""
+        waiter.item = None
         profile = waiter.profile
         profile.count -= 1
-        self.forget_profile(profile)
+        if not profile.count:
+            self.forget_profile(profile)
         if waiter in self.reserved:
             self._unreserve(waiter)
-        if waiter.midflight:
+        if profile.midflight:
             return
-        for line in waiter.lines:
-            line.leave(waiter)
+        for place, writes in waiter.needs:
+            for lines in place.queues:
+                lines.of(writes).leave(waiter)
         self.slots.line.leave(waiter)
         for meter, _ in profile.amounts:
             meter.line.leave(waiter)
@@ -193,40 +204,40 @@ class Admission:
         best = shelf.best()
         if best is None:
             return
-        key = best[0].key
-        if shelf.listed is None or key < shelf.listed[0]:
+        listed = shelf.listed
+        if listed is None or best < listed[0]:
             self._serial += 1
-            shelf.listed = (key, self._serial, shelf)
+            shelf.listed = listed = (best, self._serial, shelf)
             profile = shelf.profile
-            heappush(profile.shelves, shelf.listed)
-            if profile.listed is None or key < profile.listed[0]:
-                self._list_profile(profile, key)
+            heappush(profile.shelves, listed)
+            if profile.listed is None or best < profile.listed[0]:
+                self._list_profile(profile, best)
 
-    def _list_profile(self, profile: Profile, key: Key) -> None:
+    def _list_profile(self, profile: Profile, best: Item) -> None:
         self._serial += 1
-        profile.listed = (key, self._serial, profile)
+        profile.listed = (best, self._serial, profile)
         heappush(self._seated if profile.seated else self._opened, profile.listed)
 
-    def _best(self, profile: Profile) -> tuple[Waiter, bool] | None:
-        """The first waiter of a profile that might be able to start, and whether it writes."""
+    def _best(self, profile: Profile) -> Item | None:
+        """The first waiter of a profile that might be able to start."""
         shelves = profile.shelves
         while shelves:
-            item = shelves[0]
-            shelf = item[2]
-            if item is not shelf.listed:
+            listed = shelves[0]
+            shelf = listed[2]
+            if listed is not shelf.listed:
                 heappop(shelves)
                 continue
             best = shelf.best()
-            if best is None:
-                heappop(shelves)
-                shelf.listed = None
-                _drop_if_empty(shelf)
-            elif best[0].key is item[0]:
+            if best is listed[0]:
                 return best
+            heappop(shelves)
+            shelf.listed = None
+            if best is None:
+                _drop_if_empty(shelf)
             else:
-                heappop(shelves)
-                shelf.listed = None
-                self._list_shelf(shelf)
+                self._serial += 1
+                shelf.listed = (best, self._serial, shelf)
+                heappush(shelves, shelf.listed)
         return None
 
     def _released(self, point: Point) -> None:
@@ -237,84 +248,89 @@ class Admission:
 
     def _unpark(self, shelf: Shelf) -> None:
         parked, shelf.parked = shelf.parked, []
-        for waiter, writes in parked:
-            if waiter.alive and waiter.shelf is shelf:
-                heappush(shelf.heap(writes), (waiter.key, waiter))
+        for item in parked:
+            if item[2].item is item:
+                heappush(shelf.heap(item[2].writes_there), item)
 
     # -- starting -----------------------------------------------------------------------
 
-    def admit(self, now: float) -> Iterator[tuple[Waiter, Grant]]:
-        """Grant whatever can be granted now, best first; each is taken in before the next."""
-        self._review_reserved()
-        if self._seated:
-            yield from self._admit_from(self._seated, now)
-        yield from self._admit_from(self._opened, now)
+    def choose(self) -> Waiter | None:
+        """Who gets what it waits for now, the best first; None when nobody can.
 
-    def _admit_from(self, opened: _Opened, now: float) -> Iterator[tuple[Waiter, Grant]]:
-        slots, seated = self.slots, opened is self._seated
-        while opened and (seated or slots.used < slots.capacity):
-            item = opened[0]
-            profile = item[2]
-            if item is not profile.listed:
+        It does not wait any more. `take` follows, and then the question who is next.
+        """
+        if self.reserved:
+            self._review_reserved()
+        if self._seated:
+            found = self._choose_from(self._seated)
+            if found is not None:
+                return found
+        slots = self.slots
+        if self._opened and slots.used < slots.capacity:
+            return self._choose_from(self._opened)
+        return None
+
+    def _choose_from(self, opened: _Opened) -> Waiter | None:
+        while opened:
+            listed = opened[0]
+            profile = listed[2]
+            if listed is not profile.listed:
                 heappop(opened)
                 continue
             best = self._best(profile)
-            if best is None:
+            if best is not listed[0]:
+                heappop(opened)
+                profile.listed = None
+                if best is not None:
+                    self._list_profile(profile, best)
+                continue
+            waiter = best[2]
+            if self._set_aside(waiter):
                 heappop(opened)
                 profile.listed = None
                 continue
-            waiter, writes = best
-            if waiter.key is not item[0]:
-                heappop(opened)
-                self._list_profile(profile, waiter.key)
-                continue
-            if self._held_back(waiter):
-                heappop(opened)
-                profile.listed = None
-                self._waiting_to_resume[profile] = None
-                continue
-            meter = profile.short(waiter)
-            if meter is not None:
-                heappop(opened)
-                profile.listed = None
-                meter.watchers[profile] = None
-                profile.lacks = meter
-                continue
-            shelf = waiter.shelf
+            shelf, writes = waiter.shelf, waiter.writes_there
             assert shelf is not None
-            heappop(shelf.heap(writes))
+            heappop(shelf.writers if writes else shelf.readers)
             blocked = self.table.blocker(waiter)
             if blocked is None:
-                yield waiter, self._grant(waiter, now)
-                continue
+                if not profile.exempt:
+                    self._overtake(waiter)
+                self.withdraw(waiter)
+                return waiter
             if waiter in self.reserved:
                 self._unreserve(waiter)
+                # It was put back with a new item; it is to have one that is nowhere.
+                waiter.item = (URGENT, waiter.arrival, waiter)
             if blocked[0] is shelf.point and blocked[1] is writes:
-                shelf.parked.append((waiter, writes))
+                shelf.parked.append(waiter.item or best)
             else:
                 self._shelve(waiter, *blocked)
+        return None
 
-    def _grant(self, waiter: Waiter, now: float) -> Grant:
-        if not waiter.exempt:
-            self._overtake(waiter)
-        self._leave(waiter)
-        if waiter.midflight:
-            grant: Grant = waiter.owner.grant
-        else:
-            grant = Grant(waiter.owner, now, waiter.estimate)
-        if not waiter.profile.seated:
-            self.slots.used += 1
-            grant.holds_slot = True
-        self.take(grant, waiter, now)
-        self._review_reserved()
-        return grant
+    def _set_aside(self, waiter: Waiter) -> bool:
+        """Whether a whole profile has to wait: for capacity, or for the end of a pause."""
+        profile = waiter.profile
+        if not profile.midflight and (self.paused or (self.draining and not profile.exempt)):
+            self._waiting_to_resume[profile] = None
+            return True
+        meter = profile.short(waiter) if profile.amounts else None
+        if meter is None:
+            return False
+        meter.watchers[profile] = None
+        profile.lacks = meter
+        return True
 
     def take(self, grant: Grant, waiter: Waiter, now: float) -> None:
-        """Hold what the waiter needs, but for the slot."""
+        """Hold what the waiter needs, with a slot if it has none."""
         self.grants[grant] = None
-        self.table.mark(waiter.needs, 1)
-        grant.places.extend(waiter.needs)
-        for meter, amount in waiter.profile.amounts:
+        profile, needs = waiter.profile, waiter.needs
+        if not profile.seated:
+            self.slots.used += 1
+            grant.holds_slot = True
+        self.table.mark(needs, 1)
+        grant.places += needs
+        for meter, amount in profile.amounts:
             take_amount(grant, meter, amount, waiter, now)
 
     # -- releasing ----------------------------------------------------------------------
@@ -323,7 +339,7 @@ class Admission:
         """The holder is gone: give everything back. `admit` follows."""
         del self.grants[grant]
         grant.released = True
-        places, grant.places = grant.places, []
+        places, grant.places = grant.places, ()
         self.table.mark(places, -1)
         if grant.amounts:
             give_back_amounts(grant, self.grants)
@@ -333,20 +349,22 @@ class Admission:
             self.lend_slot(grant)
         for place, _ in places:
             for point in place.marks:
-                self._released(point)
+                if point.shelves:
+                    self._released(point)
         if grant.zombie:
             del self.zombies[grant]
             for meter in grant.amounts:
                 meter.zombies -= 1
             self._review_closers()
 
-    def occupy(self, owner: Any, needs: Needs, amounts: Amounts, now: float) -> Grant:
+    def occupy(self, grant: Grant, needs: Needs, amounts: Amounts) -> None:
         """Something outside holds this, whoever else does: to others it is a zombie."""
-        grant = Grant(owner, now, None)
-        profile = Profile((amounts, (), False, True, False))
-        self.take(grant, Waiter(owner, needs, profile, self.turn, (0.0, 0.0, 0.0, 0)), now)
+        self.take(
+            grant,
+            StandIn(grant, needs, Profile(Traits(amounts, seated=True)), self.turn),
+            grant.since,
+        )
         self.make_zombie(grant)
-        return grant
 
     def lend_slot(self, grant: Grant) -> None:
         """The holder waits in mid-flight: its slot is free for others."""
@@ -364,7 +382,7 @@ class Admission:
             profile.lacks = None
             best = self._best(profile)
             if best is not None and profile.listed is None:
-                self._list_profile(profile, best[0].key)
+                self._list_profile(profile, best)
 
     def make_zombie(self, grant: Grant) -> None:
         """The holder was told to stop. Whoever it blocks holds nobody back meanwhile."""
@@ -381,49 +399,50 @@ class Admission:
 
     def _overtake(self, waiter: Waiter) -> None:
         """Count those whom this start goes past."""
-        passed: dict[Line, None] = {}
+        turn = waiter.turn
         for place, writes in waiter.needs:
             for lines in place.passes:
-                line = lines.writers
-                if line is not None and line.live:
-                    passed[line] = None
-                line = lines.readers
-                if writes and line is not None and line.live:
-                    passed[line] = None
-        limit = 2 * self.slots.capacity
-        passer = waiter.key[-1]
-        for line in passed:
-            for older in line.older(waiter):
-                if older.last_passer == passer:
-                    continue
-                older.last_passer = passer
-                if self.zombies and self._zombie_blocks(older):
-                    continue
-                # Patterns stand in the line of their prefix folder without meeting all of it.
-                if (waiter.patterned or older.patterned) and not waiters_conflict(waiter, older):
-                    continue
-                older.overtaken += 1
-                if older.overtaken >= limit and older not in self.closers:
-                    self.closers[older] = None
-                    self._close_lines(older)
+                for line in (lines.writers, lines.readers if writes else None):
+                    if line is not None and line.live and line.items[line.start].turn < turn:
+                        self._overtake_in(line, waiter)
         self._pass_meter(self.slots, waiter)
         for meter, _ in waiter.profile.amounts:
             self._pass_meter(meter, waiter)
 
+    def _overtake_in(self, line: Line, waiter: Waiter) -> None:
+        limit = 2 * self.slots.capacity
+        passer = waiter.arrival
+        for older in line.older(waiter):
+            if older.passed.last_passer == passer:
+                continue
+            passed = older.was_passed()
+            passed.last_passer = passer
+            if self.zombies and self._zombie_blocks(older):
+                continue
+            # Patterns stand in the line of their prefix folder without meeting all of it.
+            patterned = waiter.profile.patterned or older.profile.patterned
+            if patterned and not waiters_conflict(waiter, older):
+                continue
+            passed.times += 1
+            if passed.times >= limit and older not in self.closers:
+                self.closers[older] = None
+                self._close_lines(older)
+
     def _close_lines(self, waiter: Waiter) -> None:
-        waiter.closes = True
-        for line in waiter.lines:
+        waiter.was_passed().closes = True
+        for line in _lines(waiter):
             line.close(waiter)
         self._urge(waiter)
 
     def _open_lines(self, waiter: Waiter) -> None:
         """A waiter holds nobody back any more: those it did may have a chance."""
-        if not waiter.closes:
+        if not waiter.passed.closes:
             return
-        waiter.closes = False
-        for line in waiter.lines:
+        waiter.passed.closes = False
+        lines = list(_lines(waiter))
+        for line in lines:
             line.reopen(waiter)
-        for line in waiter.lines:
+        for line in lines:
             for shelf in list((line.place.point.shelves or {}).values()):
                 self._unpark(shelf)
                 self._list_shelf(shelf)
@@ -433,7 +452,7 @@ class Admission:
         for waiter in list(self.closers):
             if self._zombie_blocks(waiter):
                 self._open_lines(waiter)
-            elif not waiter.closes:
+            elif not waiter.passed.closes:
                 self._close_lines(waiter)
 
     def _zombie_blocks(self, waiter: Waiter) -> bool:
@@ -448,21 +467,28 @@ class Admission:
         if meter.zombies:
             return
         for _ in range(_LOOKS):
-            passed = meter.counted
-            if passed is not None and passed.alive and self._lacks_only(passed, meter):
-                break
+            counted = meter.counted
+            if counted is not None and counted.item is not None:
+                if counted.turn >= waiter.turn:
+                    return
+                if self._lacks_only(counted, meter):
+                    break
             meter.counted = self._next_in_turn(meter)
         else:
             return
         # It may be passed for several amounts at once, which counts once.
-        if passed.turn < waiter.turn and passed.last_taker != waiter.key[-1]:
-            passed.last_taker = waiter.key[-1]
-            passed.overtaken_for_capacity += 1
-            if passed.overtaken_for_capacity >= 2 * self.slots.capacity:
-                self._reserve(passed)
+        if counted.passed.last_taker != waiter.arrival:
+            passed = counted.was_passed()
+            passed.last_taker = waiter.arrival
+            passed.for_capacity += 1
+            if passed.for_capacity >= 2 * self.slots.capacity:
+                self._reserve(counted)
 
     def _lacks_only(self, waiter: Waiter, meter: Meter) -> bool:
         """Whether a waiter lacks nothing but capacity; of slots, nothing but a slot."""
+        shelf = waiter.shelf
+        if shelf is not None and shelf.point is not None and shelf.point.writers:
+            return False  # It was seen to be blocked there, and still is.
         if meter is self.slots and waiter.profile.short(waiter) is not None:
             return False
         return self.table.blocker(waiter) is None
@@ -470,10 +496,10 @@ class Admission:
     def _next_in_turn(self, meter: Meter) -> Waiter | None:
         """The next of those who wait for a meter, oldest first, and round again."""
         for waiter in meter.turns:
-            if waiter.alive:
+            if waiter.item is not None:
                 return waiter
-        meter.turns = iter(tuple(meter.line.items))
-        return next((waiter for waiter in meter.turns if waiter.alive), None)
+        meter.turns = iter(meter.line.items[meter.line.start :])
+        return next((waiter for waiter in meter.turns if waiter.item is not None), None)
 
     def _reserve(self, waiter: Waiter) -> None:
         """Go first; and let nobody else take what it lacks, unless that is kept for another."""
@@ -483,7 +509,7 @@ class Admission:
             for meter, _ in amounts:
                 meter.reserved = waiter
             # Before all others of its profile, who would set that aside as lacking capacity.
-            self._rekey(waiter, (RESERVED, 0.0, 0.0, waiter.key[-1]))
+            self._rekey(waiter, RESERVED)
         self._urge(waiter)
 
     def _review_reserved(self) -> None:
@@ -494,18 +520,25 @@ class Admission:
 
     def _urge(self, waiter: Waiter) -> None:
         """Whoever nobody may pass goes first itself."""
-        if waiter.key[0] > URGENT:
-            self._rekey(waiter, (URGENT, 0.0, 0.0, waiter.key[-1]))
+        if waiter.item is not None and waiter.item[0] > URGENT:
+            self._rekey(waiter, URGENT)
 
     def _unreserve(self, waiter: Waiter) -> None:
         """A waiter that meters were reserved for has started, left, or lacks more than capacity."""
         del self.reserved[waiter]
-        if waiter.alive:
-            self._rekey(waiter, (URGENT, 0.0, 0.0, waiter.key[-1]))
+        if waiter.item is not None:
+            self._rekey(waiter, URGENT)
         for meter, _ in waiter.profile.amounts:
             if meter.reserved is waiter:
                 meter.reserved = None
                 self.reopen(meter)
+
+
+def _lines(waiter: Waiter) -> Iterator[Line]:
+    """The lines in which a waiter stands."""
+    for place, writes in waiter.needs:
+        for lines in place.queues:
+            yield lines.of(writes)
 
 
 def _drop_if_empty(shelf: Shelf) -> None:

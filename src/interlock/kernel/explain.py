@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from interlock.kernel.meters import ALL, Meter
-from interlock.kernel.records import Entry, Occupant, Request, Wait
+from interlock.kernel.records import Attempt, Entry, Occupant, Request, Wait
 from interlock.kernel.waiters import Amounts, Grant
 from interlock.model.claim import Claim
 from interlock.model.conflict import conflicts
@@ -57,16 +57,17 @@ def explain(run: Run, task_id: str, now: float) -> Explanation:
 def _own(run: Run, entry: Entry) -> Iterator[Reason]:
     for dependency in entry.task.after:
         before = run.entries.get(dependency)
-        if before is not None and before.state is not None and not before.state.is_end:
+        if before is not None and before.state is not None and not before.is_over:
             yield UnfinishedDependency(dependency, before.state, before.since)
-    if entry.paused_since is not None:
-        yield Paused(False, max(entry.since, entry.paused_since))
+    extras = entry.extras
+    if extras.paused_since is not None:
+        yield Paused(False, max(entry.since, extras.paused_since))
     if run.paused_since is not None:
         yield Paused(True, run.paused_since)
-    if run.draining_since is not None and entry.parent is None and not entry.needed:
+    if run.draining_since is not None and extras.parent is None and not extras.needed:
         yield Draining(run.draining_since)
-    if entry.retry_timer is not None:
-        yield Backoff(entry.attempts, entry.since, entry.retry_at)
+    if extras.retry_timer is not None:
+        yield Backoff(entry.attempts, entry.since, extras.retry_at)
     if entry.attempt is not None:
         yield StillAlive(entry.attempt.token, entry.since)
 
@@ -74,12 +75,12 @@ def _own(run: Run, entry: Entry) -> Iterator[Reason]:
 def _claims(run: Run, entry: Entry) -> Iterator[Reason]:
     yield from _held(run, entry.task.claims, entry.kin)
     waiter = entry.waiter
-    if waiter is None or waiter.exempt:
+    if waiter is None or waiter.profile.exempt:
         return
     for ahead in run.admission.closers:
-        if ahead.closes and ahead.turn < waiter.turn:
+        if ahead.passed.closes and ahead.turn < waiter.turn:
             older: Entry = ahead.owner
-            overtaken = ahead.overtaken
+            overtaken = ahead.passed.times
             for mine in entry.task.claims:
                 for theirs in older.task.claims:
                     if _meet(run, mine, theirs) is not None:
@@ -102,11 +103,11 @@ def _held(run: Run, claims: tuple[Claim, ...], kin: tuple[Grant, ...]) -> Iterat
 
 def _holder(grant: Grant) -> tuple[str, list[tuple[Claim, float]]]:
     """Who holds a grant, and which claims since when."""
-    owner = grant.owner
-    if isinstance(owner, Occupant):
-        return owner.name, [(claim, owner.since) for claim in owner.claims]
-    first = [(claim, owner.started_at) for claim in owner.entry.task.claims]
-    return owner.entry.task.id, [*first, *owner.extra]
+    if isinstance(grant, Occupant):
+        return grant.name, [(claim, grant.since) for claim in grant.claims]
+    assert isinstance(grant, Attempt)
+    first = [(claim, grant.since) for claim in grant.entry.task.claims]
+    return grant.entry.task.id, [*first, *grant.extra]
 
 
 def _meet(run: Run, mine: Claim, theirs: Claim) -> str | None:
@@ -116,7 +117,7 @@ def _meet(run: Run, mine: Claim, theirs: Claim) -> str | None:
 
 def _capacity(run: Run, entry: Entry) -> Iterator[Reason]:
     kin = entry.kin
-    yield from _amounts(run, entry.amounts, kin, exempt=bool(kin) or entry.needed)
+    yield from _amounts(run, entry.amounts, kin, exempt=bool(kin) or entry.extras.needed)
     slots = run.table.slots
     if slots.used >= slots.capacity:
         yield _lacking(run, slots, 1)
@@ -217,7 +218,7 @@ def _ends_at(run: Run, task_id: str) -> float | None:
     entry = run.entries.get(task_id)
     if entry is None or entry.attempt is None or entry.task.estimate is None:
         return None
-    at = entry.attempt.started_at + entry.task.estimate
+    at = entry.attempt.since + entry.task.estimate
     return at if at >= run.now else None
 
 

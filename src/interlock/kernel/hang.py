@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 def who_hangs(
     run: Run, parent: Attempt | None = None, children: Mapping[str, Entry] | None = None
-) -> frozenset[tuple[Grant, bool]]:
+) -> frozenset[tuple[Attempt, bool]]:
     """Who of those that wait could never end, also if a parent waited for these new children.
 
     Each is named with whether that is so only if the worst is assumed of several open waits.
     """
     worst = _Hope(run, parent, children or {}, assume=True).disappointed()
     sure = _Hope(run, parent, children or {}, assume=False).disappointed() if worst else ()
-    return frozenset([(grant, True) for grant in worst] + [(grant, False) for grant in sure])
+    return frozenset([(each, True) for each in worst] + [(each, False) for each in sure])
 
 
 def outlived(
@@ -71,30 +71,28 @@ class _Hope:
         self.run = run
         self.parent = parent
         self.children = children
-        self.stuck: dict[Grant, Attempt] = {}
+        self.stuck = {request.attempt: None for request in run.midflight.waiting}
         """Attempts that wait in mid-flight and are not known to end."""
-        for request in run.midflight.waiting:
-            self.stuck[request.grant] = request.attempt
         if parent is not None:
-            self.stuck[parent.grant] = parent
+            self.stuck[parent] = None
         self.assumed = {
-            grant: list(_open_claims(attempt))
-            for grant, attempt in self.stuck.items()
+            attempt: list(_open_claims(attempt))
+            for attempt in self.stuck
             if assume and _circular_waits(attempt) + (attempt is parent) > 1
         }
         """What attempts with several waits open may come to hold before the others are over."""
 
-    def disappointed(self) -> frozenset[Grant]:
+    def disappointed(self) -> frozenset[Attempt]:
         changed = True
         while changed and self.stuck:
             changed = False
-            for grant, attempt in list(self.stuck.items()):
-                if self._can_end(grant, attempt):
-                    del self.stuck[grant]
+            for attempt in list(self.stuck):
+                if self._can_end(attempt):
+                    del self.stuck[attempt]
                     changed = True
         return frozenset(self.stuck)
 
-    def _can_end(self, grant: Grant, attempt: Attempt) -> bool:
+    def _can_end(self, attempt: Attempt) -> bool:
         requests = attempt.requests.values()
         entries = [entry for request in requests for entry in request.tasks.values()]
         if attempt is self.parent:
@@ -110,10 +108,10 @@ class _Hope:
         todo, seen = [entry], {entry.task.id}
         while todo:
             entry = todo.pop()
-            if entry.state is not None and entry.state.is_end:
+            if entry.is_over:
                 continue
             if entry.attempt is not None and not entry.attempt.ended:
-                if entry.attempt.grant in self.stuck:
+                if entry.attempt in self.stuck:
                     return False
                 continue
             kin = entry.kin
@@ -136,7 +134,7 @@ class _Hope:
             if grant not in kin and _clash(grant.places, needs):
                 return False
         before = [
-            each for grant in self.stuck if grant not in kin for each in self._earlier(grant, kin)
+            each for other in self.stuck if other not in kin for each in self._earlier(other, kin)
         ]
         if any(_clash(theirs, needs) for theirs, _ in before):
             return False
@@ -148,11 +146,11 @@ class _Hope:
             self._enough(meter, amount, more.get(meter, 0), lenders) for meter, amount in amounts
         )
 
-    def _earlier(self, grant: Grant, kin: tuple[Grant, ...]) -> Iterator[tuple[Needs, Amounts]]:
+    def _earlier(self, stuck: Attempt, kin: tuple[Grant, ...]) -> Iterator[tuple[Needs, Amounts]]:
         """What a stuck attempt may be given while the kin still hold what they hold."""
-        theirs = self.stuck[grant].ancestry()
+        theirs = stuck.ancestry()
         strangers = [each for each in kin if each not in theirs]
-        for needs, amounts in self.assumed.get(grant, ()):
+        for needs, amounts in self.assumed.get(stuck, ()):
             fits = all(
                 (amount or meter.capacity) + sum(each.amounts.get(meter, 0) for each in strangers)
                 <= meter.capacity
@@ -165,7 +163,7 @@ class _Hope:
         """Whether an amount is left beside the stuck attempts, with what the lenders can lend."""
         if meter.window is not None:
             return True
-        holders = dict.fromkeys([*self.stuck, *lenders])
+        holders: dict[Grant, None] = dict.fromkeys([*self.stuck, *lenders])
         loans = [
             (lender, part)
             for borrower in self.stuck

@@ -107,8 +107,9 @@ class Kernel:
         except UsageError:
             run.now = run.table.now = before
             raise
-        run.work_off()
-        self._admit(now)
+        if run.agenda:
+            run.work_off()
+        self._admit()
         self._steering.watch_rates()
         upcoming = run.timers.next()
         if upcoming != self._announced:
@@ -116,17 +117,14 @@ class Kernel:
             run.out.append(SetTimer(upcoming))
         return run.out
 
-    def _admit(self, now: float) -> None:
+    def _admit(self) -> None:
         run = self._run
-        again = True
-        while again:
-            again = False
-            for waiter, grant in run.admission.admit(now):
-                if waiter.midflight:
-                    run.midflight.granted(waiter.owner)
-                    again = True  # its other waits may need no slot any more
-                else:
-                    run.start(waiter.owner, grant)
+        choose = run.admission.choose
+        while (waiter := choose()) is not None:
+            if waiter.profile.midflight:
+                run.midflight.granted(waiter.owner)
+            else:
+                run.start(waiter)
 
     def _tick(self, stimulus: s.Tick) -> None:
         for timer in self._run.timers.due(self._run.now):
@@ -148,27 +146,19 @@ class Kernel:
 
     def progress(self) -> Progress:
         """How many tasks are in which state."""
-        counts = {str(state): count for state, count in self._run.counts.items()}
-        return Progress(**counts, zombies=len(self._run.admission.zombies))
+        return Progress(**self._run.counts, zombies=len(self._run.admission.zombies))
 
     def alive(self) -> Iterator[Alive]:
         """Attempts of this run that hold something, zombies included."""
-        for grant in self._run.admission.grants:
-            attempt = grant.owner
-            if not isinstance(attempt, Attempt):
-                continue
-            yield Alive(
-                attempt.entry.task.id,
-                attempt.token,
-                grant.zombie,
-                grant.holds_slot,
-                attempt.started_at,
-            )
+        for each in self._run.admission.grants:
+            if isinstance(each, Attempt):
+                task_id = each.entry.task.id
+                yield Alive(task_id, each.token, each.zombie, each.holds_slot, each.since)
 
     def reservations(self) -> Iterator[Reservation]:
         """Waiting tasks that were overtaken so often that nobody younger may pass them now."""
         for waiter in self._run.admission.closers:
-            if waiter.closes:
+            if waiter.passed.closes:
                 yield Reservation(waiter.owner.task.id, waiter.owner.task.claims)
         for waiter in self._run.admission.reserved:
             amounts = waiter.profile.amounts

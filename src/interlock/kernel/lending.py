@@ -26,11 +26,11 @@ def take_amount(grant: Grant, meter: Meter, amount: int, waiter: Waiter, now: fl
     for lender in waiter.profile.lenders:
         part = min(wanted, lender.lendable(meter))
         if part > 0:
-            lender.lent[meter] = lender.lent.get(meter, 0) + part
-            grant.loans.append((lender, meter, part))
+            lender.lend(meter, part)
+            grant.loans += ((lender, meter, part),)
             wanted -= part
     meter.used += wanted
-    grant.amounts[meter] = grant.amounts.get(meter, 0) + amount
+    grant.hold(meter, amount)
 
 
 def give_back_amounts(grant: Grant, others: Iterable[Grant]) -> None:
@@ -40,12 +40,13 @@ def give_back_amounts(grant: Grant, others: Iterable[Grant]) -> None:
         borrowed[meter] += amount
     if any(grant.lent.values()):
         for borrower in others:
-            borrower.loans = list(_handed_down(grant, borrower))
+            if borrower.loans:
+                borrower.loans = tuple(_handed_down(grant, borrower))
     for lender, meter, amount in grant.loans:
         if lender.released:
             meter.used -= amount
         else:
-            lender.lent[meter] -= amount
+            lender.lend(meter, -amount)
     for meter, amount in grant.amounts.items():
         # What it lent out is still in use; the borrower gives it back.
         meter.used -= amount - borrowed[meter] - grant.lent.get(meter, 0)
@@ -61,10 +62,11 @@ def _handed_down(grant: Grant, borrower: Grant) -> Iterable[tuple[Grant, Meter, 
             if source is None:
                 break
             part = min(left, source[2])
-            grant.loans.remove(source)
+            kept = [loan for loan in grant.loans if loan is not source]
             if source[2] > part:
-                grant.loans.append((source[0], meter, source[2] - part))
-            grant.lent[meter] -= part
+                kept.append((source[0], meter, source[2] - part))
+            grant.loans = tuple(kept)
+            grant.lend(meter, -part)
             left -= part
             yield source[0], meter, part
         if left:

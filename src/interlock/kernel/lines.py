@@ -8,7 +8,6 @@ along a line is one of those times for somebody.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sized
 from typing import TYPE_CHECKING
 
@@ -20,11 +19,13 @@ if TYPE_CHECKING:
 class Line:
     """The waiters of one kind at one place, oldest first."""
 
-    __slots__ = ("closers", "items", "live", "patterned", "place")
+    __slots__ = ("closers", "items", "live", "patterned", "place", "start")
 
     def __init__(self, place: Lines) -> None:
         self.place = place
-        self.items: deque[Waiter] = deque()
+        self.items: list[Waiter] = []
+        """From `start` on: those who wait, and some who do so no more."""
+        self.start = 0
         self.live = 0
         self.patterned = 0
         """How many of them claim patterns."""
@@ -33,27 +34,40 @@ class Line:
 
     def join(self, waiter: Waiter) -> None:
         """Stand at the end; waiters join in the order in which they became ready."""
-        if len(self.items) > 2 * self.live + 8:
-            # Those who left from the middle are still in the queue; sweep before they pile up.
-            self.items = deque(item for item in self.items if item.alive)
-        self.items.append(waiter)
+        items = self.items
+        if len(items) > 2 * self.live + 8:
+            # Those who left from the middle are still in the list; sweep before they pile up.
+            self.items = items = [item for item in items if item.item is not None]
+            self.start = 0
+        items.append(waiter)
         self.live += 1
-        self.patterned += waiter.patterned
+        if waiter.profile.patterned:
+            self.patterned += 1
 
     def leave(self, waiter: Waiter) -> None:
-        """A waiter (no longer alive) leaves."""
+        """A waiter (that has no item any more) leaves."""
         self.live -= 1
-        self.patterned -= waiter.patterned
-        items = self.items
-        while items and not items[0].alive:
-            items.popleft()
+        if waiter.profile.patterned:
+            self.patterned -= 1
+        items, start = self.items, self.start
+        while start < len(items) and items[start].item is None:
+            start += 1
+        if start > 64 and start * 2 > len(items):
+            del items[:start]
+            start = 0
+        self.start = start
+
+    def oldest(self) -> Waiter | None:
+        """Who stands first."""
+        return self.items[self.start] if self.start < len(self.items) else None
 
     def older(self, waiter: Waiter) -> Iterator[Waiter]:
         """Those in line who became ready before this waiter did."""
-        for item in self.items:
+        for index in range(self.start, len(self.items)):
+            item = self.items[index]
             if item.turn >= waiter.turn:
                 return
-            if item.alive:
+            if item.item is not None:
                 yield item
 
     def close(self, waiter: Waiter) -> None:
@@ -98,12 +112,13 @@ class Lines:
         stand in one line, no patterns are in play, and the oldest of them is no exception.
         """
         line = self.of(writes)
-        if self.branches or line.patterned or best.estimate is not None or not line.items:
+        oldest = line.oldest()
+        if self.branches or line.patterned or best.estimate is not None or oldest is None:
             return False
-        oldest = line.items[0]
         for other in (self.writers, self.readers if writes else None):
             for ahead in other.closers if other is not None else ():
-                if ahead.turn < oldest.turn and not ahead.patterned:
+                if ahead.turn < oldest.turn and not ahead.profile.patterned:
                     return True
-        alone = len(line.items) == 1 or line.items[1].turn > oldest.turn
-        return writes and oldest.closes and alone and best.turn > oldest.turn
+        rest = line.items[line.start + 1 : line.start + 2]
+        alone = not rest or rest[0].turn > oldest.turn
+        return writes and oldest.passed.closes and alone and best.turn > oldest.turn

@@ -93,7 +93,7 @@ class Meter:
     def is_kept_from(self, waiter: Waiter) -> bool:
         """Whether it is reserved for somebody else, whom no zombie keeps from it."""
         ahead = self.reserved
-        return ahead not in (None, waiter) and not self.zombies and not waiter.exempt
+        return ahead not in (None, waiter) and not self.zombies and not waiter.profile.exempt
 
     def give_back(self, now: float) -> float | None:
         """For a rate: return what the window has passed for; when more comes back, if it will."""

@@ -17,7 +17,7 @@ from interlock.kernel.admission import FIRST
 from interlock.kernel.hang import outlived, who_hangs
 from interlock.kernel.instructions import Deny, Resume
 from interlock.kernel.records import Attempt, Entry, Request, Wait
-from interlock.kernel.waiters import Amounts, Needs, Profile, Waiter
+from interlock.kernel.waiters import Amounts, Needs, Profile, StandIn, Traits, Waiter
 from interlock.model.claim import Claim, Mode
 from interlock.model.outcome import State
 
@@ -53,14 +53,14 @@ class Midflight:
         request = self._request(attempt, stimulus.request, Wait.CLAIMS, stimulus.claims)
         if len(attempt.requests) == 1 and self._try(request, needs, amounts):
             return
-        request.waiter = waiter = self._waiter(request, needs, amounts, seated=False)
+        request.waiter = self._waiter(request, needs, amounts, seated=False)
         if who_hangs(run) - hanging:
-            run.admission.forget_profile(waiter.profile)
+            run.admission.forget_profile(request.waiter.profile)
             self._deny(request, "it would wait for others that wait for it")
         elif self._try(request, needs, amounts):
-            run.admission.forget_profile(waiter.profile)
+            run.admission.forget_profile(request.waiter.profile)
         else:
-            run.admission.enqueue(waiter)
+            self._enqueue(request)
             self._lend(attempt)
 
     def take(self, stimulus: s.Take) -> None:
@@ -79,7 +79,7 @@ class Midflight:
         request = self._request(attempt, stimulus.request, Wait.RATE, stimulus.claims)
         if not self._try(request, (), amounts):
             request.waiter = self._waiter(request, (), amounts, seated=True)
-            run.admission.enqueue(request.waiter)
+            self._enqueue(request)
 
     def used(self, stimulus: s.Used) -> None:
         """Replace what was taken of a rate by what was really used."""
@@ -166,7 +166,9 @@ class Midflight:
     # -- answering --------------------------------------------------------------------------
 
     def granted(self, request: Request) -> None:
-        """Admission has granted what a request waits for, and a slot where one was lacking."""
+        """Admission has chosen a request: it has what it waits for, and a slot."""
+        assert request.waiter is not None
+        self._run.admission.take(request.attempt, request.waiter, self._run.now)
         request.waiter = None
         self._resume(request)
         self._reseat(request.attempt)
@@ -180,10 +182,10 @@ class Midflight:
 
     def abandon(self, attempt: Attempt) -> None:
         """The attempt's outcome is decided: it waits for nothing more."""
-        for request in attempt.requests.values():
+        requests, attempt.requests = attempt.requests, {}
+        for request in requests.values():
             self.waiting.pop(request, None)
             self._leave(request)
-        attempt.requests = {}
 
     def forget(self, attempt: Attempt) -> None:
         """The attempt is gone, with the claims it was given in mid-flight."""
@@ -232,9 +234,9 @@ class Midflight:
         todo = list(entries)
         while todo:
             entry = todo.pop()
-            if entry.needed:
+            if entry.extras.needed:
                 continue
-            entry.needed = True
+            entry.own.needed = True
             if entry.waiter is not None:
                 self._run.admission.let_pass(entry.waiter)
             todo += filter(None, map(self._run.entries.get, entry.task.after))
@@ -244,26 +246,29 @@ class Midflight:
     ) -> Request:
         request = Request(attempt, number, wait, self._run.now)
         request.claims = claims
-        attempt.requests[number] = request
+        attempt.requests = {**attempt.requests, number: request}
         self.waiting[request] = None
         return request
 
     def _waiter(self, request: Request, needs: Needs, amounts: Amounts, seated: bool) -> Waiter:
-        self._arrivals += 1
         admission = self._run.admission
         kin = request.attempt.ancestry()
-        profile = admission.profile(amounts, kin, midflight=True, seated=seated)
-        key = (FIRST, 0.0, 0.0, self._arrivals)
-        return Waiter(request, needs, profile, admission.turn, key)
+        profile = admission.profile(Traits(amounts, kin, midflight=True, seated=seated))
+        return StandIn(request, needs, profile, admission.turn)
+
+    def _enqueue(self, request: Request) -> None:
+        assert request.waiter is not None
+        self._arrivals += 1
+        self._run.admission.enqueue(request.waiter, FIRST, self._arrivals)
 
     def _try(self, request: Request, needs: Needs, amounts: Amounts) -> bool:
         """Grant a request at once, if everything it asks for is free."""
         # Nobody waits with this profile: it is only a look.
-        profile = Profile((amounts, request.attempt.ancestry(), True, True, False))
-        waiter = Waiter(request, needs, profile, self._run.admission.turn, (FIRST, 0.0, 0.0, 0))
+        traits = Traits(amounts, request.attempt.ancestry(), midflight=True, seated=True)
+        waiter = StandIn(request, needs, Profile(traits), self._run.admission.turn)
         if waiter.profile.short(waiter) or self._run.table.blocker(waiter):
             return False
-        self._run.admission.take(request.grant, waiter, self._run.now)
+        self._run.admission.take(request.attempt, waiter, self._run.now)
         self._resume(request)
         return True
 
@@ -274,12 +279,11 @@ class Midflight:
             self._reseat(request.attempt)
         else:
             request.waiter = self._waiter(request, (), (), seated=False)
-            self._run.admission.enqueue(request.waiter)
+            self._enqueue(request)
 
     def _resume(self, request: Request) -> None:
         attempt = request.attempt
-        del attempt.requests[request.number]
-        del self.waiting[request]
+        self._close(request)
         run, entry = self._run, attempt.entry
         self._ask_no_more(attempt, "answered")
         added = request.claims if request.wait is Wait.CLAIMS else ()
@@ -287,15 +291,20 @@ class Midflight:
         token = run.new_token() if added else 0
         run.out.append(Resume(entry.task.id, attempt.token, request.number, added, token))
 
+    def _close(self, request: Request) -> None:
+        del self.waiting[request]
+        attempt = request.attempt
+        others = attempt.requests.values()
+        attempt.requests = {each.number: each for each in others if each is not request}
+
     def _deny(self, request: Request, reason: str) -> None:
         attempt = request.attempt
-        del attempt.requests[request.number]
-        del self.waiting[request]
+        self._close(request)
         self._run.out.append(Deny(attempt.entry.task.id, attempt.token, request.number, reason))
 
     def _lend(self, attempt: Attempt) -> None:
-        if attempt.grant.holds_slot:
-            self._run.admission.lend_slot(attempt.grant)
+        if attempt.holds_slot:
+            self._run.admission.lend_slot(attempt)
         self._reseat(attempt)
 
     def _needs_no_slot(self, request: Request) -> bool:
@@ -305,7 +314,7 @@ class Midflight:
         but to go on waiting for the others; with a slot in hand it would keep them waiting too.
         """
         others = request.attempt.requests.values()
-        return request.grant.holds_slot or any(
+        return request.attempt.holds_slot or any(
             other is not request and other.wait is not Wait.RATE for other in others
         )
 
@@ -315,11 +324,11 @@ class Midflight:
         for request in list(attempt.requests.values()):
             seated = request.wait is Wait.RATE or self._needs_no_slot(request)
             waiter = request.waiter
-            if waiter is None or not waiter.alive or waiter.profile.seated is seated:
+            if waiter is None or waiter.item is None or waiter.profile.seated is seated:
                 continue
             admission.withdraw(waiter)
             request.waiter = self._waiter(request, waiter.needs, waiter.profile.amounts, seated)
-            admission.enqueue(request.waiter)
+            self._enqueue(request)
 
     def _refuse_impossible(self, attempt: Attempt, claims: Iterable[Claim]) -> None:
         """An extension that with what is held exceeds a capacity could never be granted."""
@@ -328,7 +337,7 @@ class Midflight:
             meter = meters.get(claim.resource) if not claim.is_path else None
             if meter is None or meter.window is not None:
                 continue
-            held = attempt.grant.amounts.get(meter, 0)
+            held = attempt.amounts.get(meter, 0)
             for request in attempt.requests.values():
                 amounts = request.waiter.profile.amounts if request.waiter is not None else ()
                 held += sum(n or meter.capacity for m, n in amounts if m is meter)

@@ -27,7 +27,7 @@ class Occupants:
         run, name = self._run, stimulus.name
         if not isinstance(name, str) or not name.strip():
             raise BlankId(f"whoever occupies something needs a name, not {name!r}")
-        if name in run.known or name in run.occupants:
+        if name in run.entries or name in run.ends or name in run.occupants:
             raise DuplicateId(f"there is already something with the id {name!r}; ids are unique")
         if not isinstance(stimulus.claims, tuple) or not all(
             isinstance(claim, Claim) for claim in stimulus.claims
@@ -38,17 +38,18 @@ class Occupants:
             if claim.is_path:
                 run.table.read(name, claim)
         needs, amounts = run.table.resolve(claims)
-        occupant = Occupant(name, claims, needs, run.now)
-        run.occupants[name] = run.admission.occupy(occupant, needs, amounts, run.now)
+        run.occupants[name] = occupant = Occupant(name, claims, run.now)
+        run.admission.occupy(occupant, needs, amounts)
 
     def vacate(self, stimulus: s.Vacate) -> None:
         """It is gone, and others may have what it held."""
         run = self._run
-        grant = run.occupants.pop(stimulus.name, None)
-        if grant is None:
+        occupant = run.occupants.pop(stimulus.name, None)
+        if occupant is None:
             raise UnknownTask(f"nothing outside this run occupies claims as {stimulus.name!r}")
-        run.admission.release(grant)
-        run.table.forget(grant.owner.needs)
+        needs = occupant.places
+        run.admission.release(occupant)
+        run.table.forget(needs)
 
     def _can_be_held(self, claim: Claim) -> bool:
         """Whether a claim means something here, where capacities may be others than there."""

@@ -9,25 +9,25 @@ All of it is fixed when a task becomes ready. docs/architecture.md has the reaso
 from __future__ import annotations
 
 from interlock.kernel.records import Entry
-from interlock.kernel.waiters import Key
+from interlock.kernel.waiters import Needs, Rank
 
 WIDE = float("inf")
 
 
-def start_key(entry: Entry, unfinished: int, arrival: int) -> Key:
-    """Where a task stands in the order, smallest first."""
+def start_rank(entry: Entry, unfinished: int) -> Rank:
+    """Where a task stands in the order, smallest first; who came first decides among equals."""
     # Half of its own work: what stands behind a task counts fully, because only its end frees
     # it, but among tasks with nothing behind them length matters less than that.
-    rank = entry.tail - entry.estimate / 2
+    rank = entry.tail - entry.guess / 2
     claimed = len(entry.amounts)
     for place, writes in entry.needs:
         claimed += 2 if writes else 1
         if unfinished > 2 and 2 * place.crowd(writes) > unfinished:
             rank = WIDE
-    return (-entry.priority, -rank, -claimed, arrival)
+    return (-entry.priority, -rank, -claimed)
 
 
-def count_claims(entry: Entry, by: int) -> None:
+def count_claims(needs: Needs, by: int) -> None:
     """Count an unfinished task at the places it claims (by = 1), or no longer (by = -1)."""
-    for place, writes in entry.needs:
+    for place, writes in needs:
         place.count(writes, by)

@@ -48,6 +48,7 @@ class Place:
         "passes",
         "queues",
         "refs",
+        "text",
         "users",
         "writers",
     )
@@ -66,6 +67,8 @@ class Place:
         self.passes: tuple[Lines, ...] = (here,)
         """Whom a start at this place goes past."""
         self.refs = 0
+        self.text = ""
+        """How it was spelled first."""
         self.users = 0
         self.writers = 0
 
@@ -171,6 +174,7 @@ class File(Place):
         self.queues = folder.queues
         self.passes = folder.passes
         self.refs = 0
+        self.text = ""
 
     def crowd(self, write: bool) -> int:
         return self.folder.crowd(write)

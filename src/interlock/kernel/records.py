@@ -2,106 +2,170 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
 
 from interlock.kernel.timers import Timer
-from interlock.kernel.waiters import Amounts, Grant, Needs, Waiter
+from interlock.kernel.waiters import NEVER, Amounts, Grant, Needs, Profile, Waiter
 from interlock.model.claim import Claim
 from interlock.model.outcome import ErrorRecord, State
 from interlock.model.task import Task
 
+_DEFAULT_ESTIMATE = 1.0
 
-class Entry:
-    """An unfinished task, or a finished one that an attempt of is still alive."""
+Story = tuple[float, State, Any]
+"""When a state was entered, which one, and the story before that."""
+
+
+class Extras:
+    """What ties a task to others and to the clock; many tasks have nothing of it."""
+
+    # What is written here comes instead of these defaults.
+    tail: float | None = None
+    """How long the longest chain of tasks is that begins with this one, if others come after it."""
+    priority: int | None = None
+    """Another one than the task says."""
+    missing = 0
+    """How many dependencies have not ended yet."""
+    dependents: list[Entry] | None = None
+    error: ErrorRecord | None = None
+    retry_at = 0.0
+    retry_timer: Timer | None = None
+    deadline: Timer | None = None
+    paused_since: float | None = None
+    group: Group | None = None
+    needed = False
+    """Something that runs waits for it, or for what comes after it, or has done so."""
+    parent: Attempt | None = None
+    children: dict[str, Entry] | None = None
+
+
+_NONE = Extras()
+
+
+class Entry(Waiter):
+    """An unfinished task, or a finished one that an attempt of is still alive.
+
+    It is its own waiter when it waits for the first time, which spares most tasks another object.
+    Lines may still know that one when it waits again; then it needs another.
+    """
 
     __slots__ = (
-        "amounts",
         "attempt",
         "attempts",
-        "children",
-        "deadline",
-        "dependents",
-        "error",
-        "estimate",
-        "group",
-        "missing",
-        "needed",
-        "needs",
-        "parent",
-        "paused_since",
-        "priority",
-        "retry_at",
-        "retry_timer",
+        "extras",
         "since",
         "started_at",
         "state",
         "story",
-        "tail",
         "task",
         "waiter",
     )
 
-    def __init__(self, task: Task, needs: Needs, amounts: Amounts, estimate: float) -> None:
-        self.task = task
+    def __init__(self, task: Task, needs: Needs, profile: Profile) -> None:
+        self.item = None
         self.needs = needs
-        self.amounts = amounts
-        self.estimate = estimate
-        self.tail = estimate
-        """How long the longest chain of tasks is that begins with this one."""
-        self.priority = task.priority
+        self.passed = NEVER
+        self.profile = profile
+        self.shelf = None
+        self.turn = 0
+        self.writes_there = True
+        self.task = task
         self.state: State | None = None
         self.since = 0.0
-        self.story: list[float | State] | None = None
-        """The states before this one, each after the time it was entered."""
-        self.missing = 0
-        """How many dependencies have not ended yet."""
-        self.dependents: list[Entry] | None = None
+        self.story: Story | None = None
         self.attempts = 0
         self.attempt: Attempt | None = None
         """The attempt that is alive: there is at most one, a zombie included."""
         self.started_at: float | None = None
-        self.error: ErrorRecord | None = None
         self.waiter: Waiter | None = None
-        self.retry_at = 0.0
-        self.retry_timer: Timer | None = None
-        self.deadline: Timer | None = None
-        self.paused_since: float | None = None
-        self.group: Group | None = None
-        self.needed = False
-        """Something that runs waits for it, or for what comes after it, or has done so."""
-        self.parent: Attempt | None = None
-        self.children: dict[str, Entry] | None = None
+        """The wait for claims that it is in."""
+        self.extras = _NONE
+
+    @property
+    def owner(self) -> Entry:
+        return self
+
+    @property
+    def own(self) -> Extras:
+        """Extras to write into."""
+        if self.extras is _NONE:
+            self.extras = Extras()
+        return self.extras
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it has no extras."""
+        return self.extras is _NONE
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has its outcome."""
+        return self.state is not None and self.state.is_end
+
+    @property
+    def guess(self) -> float:
+        """How long an attempt is thought to take."""
+        estimate = self.task.estimate
+        return _DEFAULT_ESTIMATE if estimate is None else estimate
+
+    @property
+    def tail(self) -> float:
+        """How long the longest chain of tasks is that begins with this one."""
+        tail = self.extras.tail
+        return self.guess if tail is None else tail
+
+    @property
+    def priority(self) -> int:
+        """The one it has now."""
+        priority = self.extras.priority
+        return self.task.priority if priority is None else priority
+
+    @property
+    def parent(self) -> Attempt | None:
+        """The attempt that submitted it."""
+        return self.extras.parent
 
     @property
     def kin(self) -> tuple[Grant, ...]:
         """What its ancestors hold, which it may share."""
-        return self.parent.ancestry() if self.parent is not None else ()
+        return self.extras.parent.ancestry() if self.extras.parent is not None else ()
+
+    @property
+    def amounts(self) -> Amounts:
+        """What it needs of meters."""
+        return self.profile.amounts
 
 
-class Attempt:
-    """One try at a task, from its start until nothing of it is left."""
+class Attempt(Grant):
+    """One try at a task, from its start until nothing of it is left; and what it holds."""
 
-    __slots__ = ("ended", "entry", "extra", "grant", "requests", "started_at", "timeout", "token")
+    ended = False
+    """Its outcome is decided; it is only not gone yet."""
+    timeout: Timer | None = None
+    extra: tuple[tuple[Claim, float], ...] = ()
+    """Claims that were added in mid-flight, and when."""
+    requests: Mapping[int, Request] = MappingProxyType({})
 
-    def __init__(self, entry: Entry, token: int, started_at: float, grant: Grant) -> None:
+    def __init__(self, entry: Entry, token: int, since: float) -> None:
+        self.since = since
         self.entry = entry
         self.token = token
-        self.started_at = started_at
-        self.grant = grant
-        self.ended = False
-        """Its outcome is decided; it is only not gone yet."""
-        self.timeout: Timer | None = None
-        self.extra: tuple[tuple[Claim, float], ...] = ()
-        """Claims that were added in mid-flight, and when."""
-        self.requests: dict[int, Request] = {}
+
+    @property
+    def ends_at(self) -> float | None:
+        estimate = self.entry.task.estimate
+        return None if estimate is None else self.since + estimate
 
     def ancestry(self) -> tuple[Grant, ...]:
         """What this attempt and its ancestors hold: its children may share it."""
         grants: list[Grant] = []
         attempt: Attempt | None = self
         while attempt is not None:
-            grants.append(attempt.grant)
-            attempt = attempt.entry.parent
+            grants.append(attempt)
+            attempt = attempt.entry.extras.parent
         return tuple(grants)
 
 
@@ -122,7 +186,6 @@ class Request:
     __slots__ = (
         "attempt",
         "claims",
-        "grant",
         "number",
         "question",
         "since",
@@ -133,7 +196,6 @@ class Request:
 
     def __init__(self, attempt: Attempt, number: int, wait: Wait, since: float) -> None:
         self.attempt = attempt
-        self.grant = attempt.grant
         self.number = number
         self.wait = wait
         self.since = since
@@ -148,16 +210,13 @@ class Request:
         return self.attempt.token == token and self.number == number
 
 
-class Occupant:
-    """Something outside the run that holds claims; the owner of its grant."""
+class Occupant(Grant):
+    """Something outside the run, and what it holds."""
 
-    __slots__ = ("claims", "name", "needs", "since")
-
-    def __init__(self, name: str, claims: tuple[Claim, ...], needs: Needs, since: float) -> None:
+    def __init__(self, name: str, claims: tuple[Claim, ...], since: float) -> None:
+        super().__init__(since)
         self.name = name
         self.claims = claims
-        self.needs = needs
-        self.since = since
 
 
 class Group:

@@ -7,10 +7,8 @@ anything starts, so that a chain of a million dependents needs no recursion.
 
 from __future__ import annotations
 
-from collections import ChainMap, deque
-from collections.abc import Callable, Mapping
+from collections import deque
 from functools import partial
-from typing import Any
 
 from interlock.errors import (
     BlankId,
@@ -23,20 +21,20 @@ from interlock.kernel import stimuli as s
 from interlock.kernel.admission import Admission
 from interlock.kernel.instructions import Change, Instruction, Refused, Settle, Start, Stop
 from interlock.kernel.midflight import Midflight
-from interlock.kernel.order import count_claims, start_key
-from interlock.kernel.records import Attempt, Entry, Group
-from interlock.kernel.states import MAY_FOLLOW
+from interlock.kernel.order import count_claims, start_rank
+from interlock.kernel.records import Attempt, Entry, Group, Occupant, Story
+from interlock.kernel.states import FIRST_STATES, FOLLOWERS
 from interlock.kernel.submission import check_submission, raise_tails
 from interlock.kernel.table import Table
 from interlock.kernel.timers import Timers
-from interlock.kernel.waiters import Grant, Waiter
+from interlock.kernel.waiters import Rank, StandIn, Traits, Waiter
 from interlock.model.duration import seconds
 from interlock.model.outcome import ErrorRecord, State
 from interlock.model.task import Task
 
 _FAILURES = frozenset({State.FAILED, State.TIMED_OUT, State.CONFLICTED})
 _ATTEMPT_ENDS = frozenset({State.SUCCEEDED, State.FAILED, State.CONFLICTED})
-_DEFAULT_ESTIMATE = 1.0
+_REMEMBERED = 10_000
 
 
 class Run:
@@ -51,23 +49,25 @@ class Run:
         """Unfinished tasks, and finished ones of which an attempt is still alive."""
         self.ends: dict[str, State] = {}
         self.ended_at: dict[str, float] = {}
-        self.known: Mapping[str, object] = ChainMap[str, Any](self.entries, self.ends)
-        self.occupants: dict[str, Grant] = {}
+        self.occupants: dict[str, Occupant] = {}
         """What is held from outside, by name."""
         self.groups: dict[str, Group] = {}
-        self.counts = dict.fromkeys(State, 0)
+        self.counts = dict.fromkeys((state.value for state in State), 0)
         self.now = float("-inf")
         self.paused_since: float | None = None
         self.draining_since: float | None = None
         self.out: list[Instruction] = []
         self._next_token = first_token
         self._arrivals = 0
-        self._agenda: deque[Callable[[], None]] = deque()
+        self._ranks: dict[Rank, Rank] = {}
+        """Ranks that were given, so that all who have the same share one."""
+        self.agenda: deque[Entry] = deque()
+        """Tasks that have ended, with something to follow from it."""
 
     def work_off(self) -> None:
-        """Do what follows from what was done."""
-        while self._agenda:
-            self._agenda.popleft()()
+        """Do what follows from the ends of tasks."""
+        while self.agenda:
+            self._after_settling(self.agenda.popleft())
 
     # -- submission -------------------------------------------------------------------------
 
@@ -88,56 +88,68 @@ class Run:
             raise InvalidOption(
                 f"the group's deadline is {stimulus.deadline}; it must be 0 or more"
             )
-        check_submission(stimulus.tasks, self.known, self.occupants, self.table)
-        batch = {task.id: self._entry(task) for task in stimulus.tasks}
-        for entry in batch.values():
-            entry.parent = parent
-            for dependency in entry.task.after:
-                before = batch.get(dependency) or self.entries.get(dependency)
-                if before is not None and not _known(before.state, State.BLOCKED).is_end:
-                    entry.missing += 1
+        check_submission(stimulus.tasks, self)
+        batch = {task.id: self._entry(task, parent) for task in stimulus.tasks}
         if parent is not None:
             self.midflight.refuse_hanging_children(parent, batch)
-        self._add(stimulus, batch, parent)
+        self._add(stimulus, batch)
 
-    def _entry(self, task: Task) -> Entry:
-        needs, amounts = self.table.resolve(task.claims)
-        estimate = _DEFAULT_ESTIMATE if task.estimate is None else task.estimate
-        return Entry(task, needs, amounts, estimate)
+    def _entry(self, task: Task, parent: Attempt | None) -> Entry:
+        table, profile = self.table, self.admission.plain
+        needs, amounts = table.resolve(task.claims)
+        patterned = bool(table.globs) and table.has_pattern(needs)
+        if amounts or patterned or parent is not None:
+            kin = parent.ancestry() if parent is not None else ()
+            profile = self.admission.profile(Traits(amounts, kin, patterned=patterned))
+        entry = Entry(task, needs, profile)
+        if parent is not None:
+            entry.own.parent = parent
+        return entry
 
-    def _add(self, stimulus: s.Submit, batch: dict[str, Entry], parent: Attempt | None) -> None:
+    def _add(self, stimulus: s.Submit, batch: dict[str, Entry]) -> None:
         self.entries.update(batch)
+        linked = False
         for entry in batch.values():
-            for dependency in entry.task.after:
-                before = self.entries.get(dependency)
-                if before is not None and not _known(before.state, State.BLOCKED).is_end:
-                    if before.dependents is None:
-                        before.dependents = []
-                    before.dependents.append(entry)
-            count_claims(entry, 1)
-        raise_tails(batch, self.entries)
+            count_claims(entry.needs, 1)
+            if entry.task.after:
+                linked = True
+                self._link(entry)
+        if linked:
+            raise_tails(batch, self.entries)
         group = self._group(stimulus) if stimulus.group else None
         for entry in batch.values():
-            task = entry.task
+            task, parent = entry.task, entry.extras.parent
             if group is not None:
-                entry.group = group
+                entry.own.group = group
                 group.members[task.id] = entry
             if parent is not None:
-                if parent.entry.children is None:
-                    parent.entry.children = {}
-                parent.entry.children[task.id] = entry
+                own = parent.entry.own
+                own.children = own.children or {}
+                own.children[task.id] = entry
             if isinstance(task.deadline, float):
-                entry.deadline = self.timers.set(
+                entry.own.deadline = self.timers.set(
                     self.now + task.deadline, partial(self._deadline_passed, entry)
                 )
         for entry in batch.values():
-            failed = next((d for d in entry.task.after if self._did_not_succeed(d)), None)
-            if failed is not None:
-                self._settle(entry, State.SKIPPED, None, failed)
-            elif entry.missing:
-                self.enter(entry, State.BLOCKED, "")
-            else:
-                self._make_ready(entry)
+            if entry.task.after:
+                failed = next((d for d in entry.task.after if self._did_not_succeed(d)), None)
+                if failed is not None:
+                    self._settle(entry, State.SKIPPED, None, failed)
+                    continue
+                if entry.extras.missing:
+                    self.enter(entry, State.BLOCKED, "")
+                    continue
+            self._make_ready(entry)
+
+    def _link(self, entry: Entry) -> None:
+        """Tell the tasks that a new one comes after."""
+        for dependency in entry.task.after:
+            before = self.entries.get(dependency)
+            if before is not None and dependency not in self.ends:
+                entry.own.missing += 1
+                if before.own.dependents is None:
+                    before.own.dependents = []
+                before.own.dependents.append(entry)
 
     def _did_not_succeed(self, task_id: str) -> bool:
         return self.ends.get(task_id, State.SUCCEEDED) is not State.SUCCEEDED
@@ -159,37 +171,40 @@ class Run:
     def _make_ready(self, entry: Entry) -> None:
         """Dependencies and backoff are over: wait for claims and a slot."""
         self.enter(entry, State.WAITING, "")
-        if entry.paused_since is None:
+        if entry.extras.paused_since is None:
             self.enqueue(entry)
 
     def enqueue(self, entry: Entry) -> None:
         """Let a ready task wait for claims and a slot."""
         self._arrivals += 1
-        entry.waiter = Waiter(
-            entry,
-            entry.needs,
-            self.admission.profile(entry.amounts, entry.kin, needed=entry.needed),
-            self.admission.turn,
-            start_key(entry, len(self.entries), self._arrivals),
-        )
-        self.admission.enqueue(entry.waiter)
+        rank = start_rank(entry, len(self.entries))
+        if len(self._ranks) > _REMEMBERED:
+            self._ranks.clear()
+        admission = self.admission
+        waiter: Waiter = entry
+        if entry.turn:
+            waiter = StandIn(entry, entry.needs, entry.profile, admission.turn)
+        waiter.turn = admission.turn
+        if entry.extras.needed:
+            waiter.profile = admission.profile(entry.profile.traits._replace(needed=True))
+        entry.waiter = waiter
+        admission.enqueue(waiter, self._ranks.setdefault(rank, rank), self._arrivals)
 
-    def start(self, entry: Entry, grant: Grant) -> None:
-        """Begin an attempt with what was granted."""
+    def start(self, waiter: Waiter) -> None:
+        """Begin an attempt, which holds what was waited for."""
+        entry: Entry = waiter.owner
+        now = self.now
         entry.waiter = None
         entry.attempts += 1
         token = self.new_token()
-        attempt = Attempt(entry, token, self.now, grant)
-        grant.owner = attempt
-        entry.attempt = attempt
+        entry.attempt = attempt = Attempt(entry, token, now)
+        self.admission.take(attempt, waiter, now)
         if entry.started_at is None:
-            entry.started_at = self.now
+            entry.started_at = now
         self.enter(entry, State.RUNNING, None)
         timeout = entry.task.timeout
         if timeout is not None:
-            attempt.timeout = self.timers.set(
-                self.now + timeout, partial(self._timeout_passed, attempt)
-            )
+            attempt.timeout = self.timers.set(now + timeout, partial(self._timeout_passed, attempt))
         self.out.append(Start(entry.task.id, entry.attempts, token))
 
     def new_token(self) -> int:
@@ -212,7 +227,7 @@ class Run:
         if stimulus.gone:
             self._release(attempt)
         elif not decided:
-            self.admission.make_zombie(attempt.grant)
+            self.admission.make_zombie(attempt)
         if not decided:
             entry = attempt.entry
             status = State(stimulus.status)
@@ -255,38 +270,43 @@ class Run:
             self.timers.drop(attempt.timeout)
         if attempt.requests:
             self.midflight.abandon(attempt)
-        if attempt.entry.children:
-            for child in list(attempt.entry.children.values()):
+        children = attempt.entry.extras.children
+        if children:
+            for child in list(children.values()):
                 self.stop(child, State.CANCELLED, "its parent ended")
 
     def _release(self, attempt: Attempt) -> None:
         """Nothing of an attempt is left: others may have what it held."""
         entry = attempt.entry
         entry.attempt = None
-        self.admission.release(attempt.grant)
+        self.admission.release(attempt)
         self.midflight.forget(attempt)
-        if entry.state is not None and entry.state.is_end:
+        if entry.state is State.RUNNING:
+            return  # What becomes of it is decided next.
+        if entry.is_over:
             self._forget(entry)
-        elif entry.state is State.RETRYING and entry.retry_timer is None:
+        elif entry.state is State.RETRYING and entry.extras.retry_timer is None:
             self._make_ready(entry)
 
     def _forget(self, entry: Entry) -> None:
         self.table.forget(entry.needs)
+        self.admission.forget_profile(entry.profile)
         del self.entries[entry.task.id]
 
     def _failed(self, entry: Entry, error: ErrorRecord | None, end: State, wait: float) -> None:
         """An attempt came to nothing: try again after a wait, or end."""
-        entry.error = error
+        own = entry.own
+        own.error = error
         final = error is not None and not error.retryable
         if final or entry.attempts >= entry.task.retry.attempts:
             self._settle(entry, end, error, "")
             return
-        entry.retry_at = self.now + wait
-        entry.retry_timer = self.timers.set(entry.retry_at, partial(self._backoff_over, entry))
+        own.retry_at = self.now + wait
+        own.retry_timer = self.timers.set(own.retry_at, partial(self._backoff_over, entry))
         self.enter(entry, State.RETRYING, f"attempt {entry.attempts} {end}")
 
     def _backoff_over(self, entry: Entry, now: float) -> None:
-        entry.retry_timer = None
+        entry.own.retry_timer = None
         if entry.attempt is None:
             self._make_ready(entry)
 
@@ -294,12 +314,12 @@ class Run:
         entry = attempt.entry
         self.out.append(Stop(entry.task.id, attempt.token, "timed out"))
         self._close(attempt)
-        self.admission.make_zombie(attempt.grant)
+        self.admission.make_zombie(attempt)
         error = ErrorRecord("TimedOut", f"attempt {entry.attempts} ran out of its timeout")
         self._failed(entry, error, State.TIMED_OUT, entry.task.retry.wait(entry.attempts, 0.0))
 
     def _deadline_passed(self, entry: Entry, now: float) -> None:
-        entry.deadline = None
+        entry.own.deadline = None
         self.stop(entry, State.TIMED_OUT, "its deadline passed")
 
     def _group_deadline_passed(self, group: Group, now: float) -> None:
@@ -309,58 +329,49 @@ class Run:
 
     def stop(self, entry: Entry, end: State, cause: str) -> None:
         """End a task from outside, whatever it does now."""
-        if entry.state is not None and entry.state.is_end:
+        if entry.is_over:
             return
         attempt = entry.attempt
         if attempt is not None and not attempt.ended:
             self.out.append(Stop(entry.task.id, attempt.token, cause))
             self._close(attempt)
-            self.admission.make_zombie(attempt.grant)
-        self._settle(entry, end, entry.error, cause)
+            self.admission.make_zombie(attempt)
+        self._settle(entry, end, entry.extras.error, cause)
 
     def _settle(self, entry: Entry, end: State, error: ErrorRecord | None, cause: str) -> None:
         """Give a task its one outcome; what follows for others is put on the agenda."""
         if entry.waiter is not None:
             self.admission.withdraw(entry.waiter)
             entry.waiter = None
-        if entry.retry_timer is not None:
-            self.timers.drop(entry.retry_timer)
-        if entry.deadline is not None:
-            self.timers.drop(entry.deadline)
         self.enter(entry, end, None)
-        task_id = entry.task.id
+        task_id, now = entry.task.id, self.now
         self.ends[task_id] = end
-        self.ended_at[task_id] = self.now
-        self.out.append(
-            Settle(task_id, end, entry.attempts, entry.started_at, self.now, error, cause)
-        )
-        count_claims(entry, -1)
+        self.ended_at[task_id] = now
+        self.out.append(Settle(task_id, end, entry.attempts, entry.started_at, now, error, cause))
+        count_claims(entry.needs, -1)
         if entry.attempt is None:
             self._forget(entry)
-        if (
-            entry.dependents
-            or entry.parent is not None
-            or entry.group is not None
-            or task_id in self.midflight.awaited
-        ):
-            self._agenda.append(partial(self._after_settling, entry))
+        if not entry.is_plain:
+            extras = entry.extras
+            if extras.retry_timer is not None:
+                self.timers.drop(extras.retry_timer)
+            if extras.deadline is not None:
+                self.timers.drop(extras.deadline)
+            self.agenda.append(entry)
+        elif task_id in self.midflight.awaited:
+            self.agenda.append(entry)
 
     def _after_settling(self, entry: Entry) -> None:
-        end, task_id = entry.state, entry.task.id
-        dependents, entry.dependents = entry.dependents or (), None
-        for dependent in dependents:
-            if dependent.state is not State.BLOCKED:
-                continue
-            if end is not State.SUCCEEDED:
-                self._settle(dependent, State.SKIPPED, None, task_id)
-                continue
-            dependent.missing -= 1
-            if not dependent.missing:
-                self._make_ready(dependent)
+        end, task_id, extras = entry.state, entry.task.id, entry.extras
+        if extras.dependents:
+            dependents, extras.dependents = extras.dependents, None
+            for dependent in dependents:
+                self._dependency_ended(dependent, end is State.SUCCEEDED, task_id)
         self.midflight.task_ended(task_id)
-        if entry.parent is not None and entry.parent.entry.children is not None:
-            entry.parent.entry.children.pop(task_id, None)
-        group = entry.group
+        parent = extras.parent
+        if parent is not None and parent.entry.extras.children is not None:
+            parent.entry.extras.children.pop(task_id, None)
+        group = extras.group
         if group is not None:
             del group.members[task_id]
             if group.fail_fast and end in _FAILURES:
@@ -369,6 +380,16 @@ class Run:
             if not group.members:
                 self.timers.drop(group.deadline)
                 self.groups.pop(group.name, None)
+
+    def _dependency_ended(self, entry: Entry, succeeded: bool, task_id: str) -> None:
+        if entry.state is not State.BLOCKED:
+            return
+        if not succeeded:
+            self._settle(entry, State.SKIPPED, None, task_id)
+            return
+        entry.extras.missing -= 1
+        if not entry.extras.missing:
+            self._make_ready(entry)
 
     # -- looking up -------------------------------------------------------------------------
 
@@ -400,42 +421,43 @@ class Run:
 
     def enter(self, entry: Entry, state: State, detail: str | None) -> None:
         """Put a task into a state; `detail` None says that another instruction tells of it."""
-        old = entry.state
-        if state not in MAY_FOLLOW[old]:
-            past = entry.story or []
-            story = [f"{at:g}: {each}" for at, each in zip(past[::2], past[1::2], strict=True)]
-            raise IllegalTransition(entry.task.id, str(old), str(state), story)
+        old, counts = entry.state, self.counts
+        # By value: the hash of an Enum is counted anew each time.
+        followers = FIRST_STATES if old is None else FOLLOWERS[old._value_]
+        if state._value_ not in followers:
+            raise IllegalTransition(entry.task.id, str(old), str(state), _told(entry.story))
         if old is not None:
-            self.counts[old] -= 1
-            if entry.story is None:
-                entry.story = [entry.since, old]
-            else:
-                entry.story += (entry.since, old)
-        self.counts[state] += 1
+            counts[old._value_] -= 1
+            entry.story = (entry.since, old, entry.story)
+        counts[state._value_] += 1
         entry.state = state
         entry.since = self.now
         if detail is not None:
             self.out.append(Change(entry.task.id, state, detail))
 
 
+def _told(story: Story | None) -> list[str]:
+    """The states of a task before the one it is in, the first one first."""
+    lines: list[str] = []
+    while story is not None:
+        at, state, story = story
+        lines.insert(0, f"{at:g}: {state}")
+    return lines
+
+
 def _check_report(report: s.Ended | s.Gone) -> None:
     """Raise for a report that says something impossible."""
-    if not isinstance(report, (s.Ended, s.Gone)):
-        raise InvalidOption(f"{report!r} is no report of an attempt")
     if isinstance(report, s.Gone):
         return
-    if report.status not in _ATTEMPT_ENDS:
+    if not isinstance(report, s.Ended):
+        raise InvalidOption(f"{report!r} is no report of an attempt")
+    if report.status is not State.SUCCEEDED and report.status not in _ATTEMPT_ENDS:
         ends = " or ".join(sorted(_ATTEMPT_ENDS))
         raise InvalidOption(f"an attempt ends as {ends}, not as {report.status!r}")
-    if not isinstance(report.chance, (int, float)) or not 0 <= report.chance < 1:
-        raise InvalidOption(f"the chance of a backoff lies in [0, 1), not at {report.chance!r}")
-    if not isinstance(report.error, ErrorRecord | None):
-        raise InvalidOption(f"the error of an attempt is an ErrorRecord, not {report.error!r}")
-    seconds(report.retry_after, "retry_after")
-
-
-def _known(state: State | None, default: State | None = None) -> State:
-    if state is not None:
-        return state
-    assert default is not None
-    return default
+    chance, error = report.chance, report.error
+    if chance != 0.0 and (not isinstance(chance, (int, float)) or not 0 <= chance < 1):
+        raise InvalidOption(f"the chance of a backoff lies in [0, 1), not at {chance!r}")
+    if error is not None and not isinstance(error, ErrorRecord):
+        raise InvalidOption(f"the error of an attempt is an ErrorRecord, not {error!r}")
+    if report.retry_after != 0.0:
+        seconds(report.retry_after, "retry_after")

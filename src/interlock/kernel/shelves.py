@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from interlock.kernel.lines import Lines
-    from interlock.kernel.waiters import Grant, Key, Profile, Waiter
+    from interlock.kernel.waiters import Grant, Item, Profile
 
 
 class Point:
@@ -47,42 +47,45 @@ class Shelf:
     def __init__(self, profile: Profile, point: Point | None) -> None:
         self.profile = profile
         self.point = point
-        self.readers: list[tuple[Key, Waiter]] = []
-        self.writers: list[tuple[Key, Waiter]] = []
-        self.parked: list[tuple[Waiter, bool]] = []
+        self.readers: list[Item] = []
+        self.writers: list[Item] = []
+        self.parked: list[Item] = []
         """Waiters that something else than the counts of this point holds back here."""
-        self.listed: tuple[Key, int, Shelf] | None = None
+        self.listed: tuple[Item, int, Shelf] | None = None
 
-    def heap(self, writes: bool) -> list[tuple[Key, Waiter]]:
+    def heap(self, writes: bool) -> list[Item]:
         """Those who want to write, or those who want to read."""
         return self.writers if writes else self.readers
 
-    def best(self) -> tuple[Waiter, bool] | None:
-        """The first waiter that the point does not block, and whether it wants to write."""
+    def best(self) -> Item | None:
+        """The first waiter that the point does not block."""
         point = self.point
         if point is None:
-            waiter = self._first(self.writers)
-            return None if waiter is None else (waiter, True)
+            return _first(self.writers)
         kin = self.profile.kin
-        no_reader, no_writer = point.writers > 0, point.writers > 0 or point.readers > 0
         if kin:
             no_reader, no_writer = point.excludes(False, kin), point.excludes(True, kin)
-        reader = None if no_reader else self._first(self.readers)
-        writer = None if no_writer else self._first(self.writers)
-        if not self.profile.exempt and point.lines is not None and point.lines.closed:
-            if reader is not None and point.lines.bars(reader, False):
+        else:
+            no_reader = point.writers > 0
+            no_writer = no_reader or point.readers > 0
+        reader = None if no_reader or not self.readers else _first(self.readers)
+        writer = None if no_writer or not self.writers else _first(self.writers)
+        lines = point.lines
+        if lines is not None and lines.closed and not self.profile.exempt:
+            if reader is not None and lines.bars(reader[2], False):
                 reader = None
-            if writer is not None and point.lines.bars(writer, True):
+            if writer is not None and lines.bars(writer[2], True):
                 writer = None
-        if reader is not None and (writer is None or reader.key < writer.key):
-            return reader, False
-        return None if writer is None else (writer, True)
+        if reader is not None and (writer is None or reader < writer):
+            return reader
+        return writer
 
-    def _first(self, heap: list[tuple[Key, Waiter]]) -> Waiter | None:
-        """The best of a heap, past those that are no longer there or were given another key."""
-        while heap:
-            key, waiter = heap[0]
-            if waiter.alive and waiter.key is key and waiter.shelf is self:
-                return waiter
-            heappop(heap)
-        return None
+
+def _first(heap: list[Item]) -> Item | None:
+    """The best of a heap, past those that are no longer there or were given another item."""
+    while heap:
+        item = heap[0]
+        if item[2].item is item:
+            return item
+        heappop(heap)
+    return None

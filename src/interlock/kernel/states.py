@@ -36,3 +36,11 @@ MAY_FOLLOW: dict[State | None, frozenset[State]] = {
     | {State.RUNNING, State.RETRYING, State.SUCCEEDED, State.FAILED, State.CONFLICTED},
     State.RETRYING: _STOPPED | {State.WAITING},
 } | {end: frozenset() for end in State if end.is_end}
+
+FIRST_STATES = frozenset(state.value for state in MAY_FOLLOW[None])
+FOLLOWERS = {
+    old.value: frozenset(state.value for state in states)
+    for old, states in MAY_FOLLOW.items()
+    if old is not None
+}
+"""The same by value, which is quicker to look up."""

@@ -85,8 +85,8 @@ class Steering:
             self._run.admission.paused = True
             return
         entry = self._run.unfinished(stimulus.task_id)
-        if entry.paused_since is None:
-            entry.paused_since = self._run.now
+        if entry.extras.paused_since is None:
+            entry.own.paused_since = self._run.now
         if entry.waiter is not None:
             self._run.admission.withdraw(entry.waiter)
             entry.waiter = None
@@ -98,7 +98,7 @@ class Steering:
             self._run.admission.resume()
             return
         entry = self._run.unfinished(stimulus.task_id)
-        entry.paused_since = None
+        entry.own.paused_since = None
         if entry.state is State.WAITING and entry.waiter is None:
             self._run.enqueue(entry)
 
@@ -107,9 +107,9 @@ class Steering:
         if isinstance(stimulus.priority, bool) or not isinstance(stimulus.priority, int):
             raise InvalidOption(f"a priority is a whole number, not {stimulus.priority!r}")
         entry = self._run.unfinished(stimulus.task_id)
-        entry.priority = stimulus.priority
+        entry.own.priority = stimulus.priority
         if entry.waiter is not None:
-            self._run.admission.prioritize(entry.waiter, entry.priority)
+            self._run.admission.prioritize(entry.waiter, stimulus.priority)
 
     def drain(self, stimulus: s.Drain) -> None:
         """Start nothing any more."""

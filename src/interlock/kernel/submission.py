@@ -5,47 +5,47 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import chain, islice
+from typing import TYPE_CHECKING
 
 from interlock.errors import DependencyCycle, DuplicateId, InvalidOption, UnknownDependency
 from interlock.kernel.records import Entry
-from interlock.kernel.table import Table
 from interlock.model.graph import find_cycle
 from interlock.model.outcome import State
 from interlock.model.task import Task
 
+if TYPE_CHECKING:
+    from interlock.kernel.run import Run
+
 _REACH = 32
 
 
-def check_submission(
-    tasks: Sequence[Task],
-    known: Mapping[str, object],
-    occupants: Mapping[str, object],
-    table: Table,
-) -> None:
-    """Raise for what cannot be, beside the tasks of the run that are known; changes nothing."""
+def check_submission(tasks: Sequence[Task], run: Run) -> None:
+    """Raise for what cannot be, beside the tasks that the run has; changes nothing."""
     if not isinstance(tasks, (tuple, list)):
         raise InvalidOption(f"tasks come as a tuple of tasks, not as {tasks!r}")
     batch: set[str] = set()
+    entries, ends, occupants, table = run.entries, run.ends, run.occupants, run.table
     for task in tasks:
         if not isinstance(task, Task):
             raise InvalidOption(f"{task!r} is no task")
-        if task.id in batch or task.id in known or task.id in occupants:
-            raise DuplicateId(f"there is already a task with the id {task.id!r}; ids are unique")
-        if not isinstance(task.deadline, float | None):
+        task_id = task.id
+        if task_id in batch or task_id in entries or task_id in ends or task_id in occupants:
+            raise DuplicateId(f"there is already a task with the id {task_id!r}; ids are unique")
+        if task.deadline is not None and not isinstance(task.deadline, float):
             raise InvalidOption(
-                f"task {task.id!r}: the kernel takes a deadline in seconds from now"
+                f"task {task_id!r}: the kernel takes a deadline in seconds from now"
             )
-        batch.add(task.id)
+        batch.add(task_id)
     inside: dict[str, list[str]] = {}
     for task in tasks:
         table.check(task.id, task.claims)
         for dependency in task.after:
             if dependency in batch:
                 inside.setdefault(task.id, []).append(dependency)
-            elif dependency not in known:
+            elif dependency not in entries and dependency not in ends:
                 raise UnknownDependency(
                     f"task {task.id!r} comes after {dependency!r}, but there is no such task"
-                    + _meant(dependency, chain(batch, known))
+                    + _meant(dependency, chain(batch, entries, ends))
                 )
     if inside:
         cycle = find_cycle({task.id: inside.get(task.id, ()) for task in tasks})
@@ -64,8 +64,6 @@ def raise_tails(batch: Mapping[str, Entry], entries: Mapping[str, Entry]) -> Non
     Exact inside the batch. Among earlier submissions it looks a bounded way up, so that a chain
     that is submitted task by task does not cost the square of its length.
     """
-    if not any(entry.task.after for entry in batch.values()):
-        return
     followers = dict.fromkeys(batch, 0)
     for entry in batch.values():
         for dependency in entry.task.after:
@@ -78,7 +76,7 @@ def raise_tails(batch: Mapping[str, Entry], entries: Mapping[str, Entry]) -> Non
         for dependency in entry.task.after:
             if dependency in batch:
                 before = batch[dependency]
-                before.tail = max(before.tail, before.estimate + entry.tail)
+                before.own.tail = max(before.tail, before.guess + entry.tail)
                 followers[dependency] -= 1
                 if not followers[dependency]:
                     final.append(before)
@@ -95,9 +93,9 @@ def _raise_earlier(entry: Entry, dependency: str, entries: Mapping[str, Entry]) 
             # Once a task is ready its place in the order is fixed.
             if before is None or before.state is not State.BLOCKED:
                 continue
-            tail = before.estimate + after.tail
+            tail = before.guess + after.tail
             if tail > before.tail:
-                before.tail = tail
+                before.own.tail = tail
                 above.extend((before, each) for each in before.task.after)
         if not above:
             return

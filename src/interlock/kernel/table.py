@@ -46,6 +46,8 @@ class Table:
         self.names: dict[str, Place] = {}
         self.root = Folder("", None)
         self.globs: dict[Alternative, Glob] = {}
+        self.known_paths: dict[str, Place] = {}
+        """Places on paths by the first way in which they were spelled."""
         self.patterns_in_use = 0
         self.slots = Meter(SLOTS, check_capacity(SLOTS, slots, 1))
         self.meters: dict[str, Meter] = {SLOTS: self.slots}
@@ -70,6 +72,8 @@ class Table:
         totals: dict[str, int] = {}
         for claim in claims:
             if claim.is_path:
+                if not self.protected and claim.resource in self.known_paths:
+                    continue
                 pattern = self.read(task_id, claim)
                 if self.protected and claim.mode is Mode.WRITE:
                     self._check_protected(task_id, claim, pattern)
@@ -121,16 +125,23 @@ class Table:
                     f"{witness!r}; {protected.text!r} is protected: claim less, or only read it"
                 )
 
-    def resolve(self, claims: Iterable[Claim]) -> tuple[Needs, Amounts]:
+    def resolve(self, claims: tuple[Claim, ...]) -> tuple[Needs, Amounts]:
         """The places and amounts of claims that were checked; creates what is new."""
+        simple = self._resolve_known(claims)
+        if simple is not None:
+            return simple, ()
         needs: dict[Place, bool] = {}
         amounts: dict[Meter, int] = {}
         for claim in claims:
             if claim.is_path:
                 writes = claim.mode is Mode.WRITE
-                for alternative in parse(claim.resource, fold_case=self.fold_case).alternatives:
+                alternatives = parse(claim.resource, fold_case=self.fold_case).alternatives
+                for alternative in alternatives:
                     place = self._place(alternative)
                     needs[place] = needs.get(place, False) or writes
+                    if len(alternatives) == 1 and not place.text:
+                        place.text = claim.resource
+                        self.known_paths[claim.resource] = place
                 continue
             meter = self.meters.get(claim.resource)
             if meter is None:
@@ -146,6 +157,21 @@ class Table:
         for place in needs:
             place.refs += 1
         return tuple([place.as_needed[w] for place, w in needs.items()]), tuple(amounts.items())
+
+    def _resolve_known(self, claims: tuple[Claim, ...]) -> Needs | None:
+        """The places of claims that are all on paths which others spell the same way."""
+        known = self.known_paths
+        found = []
+        for claim in claims:
+            place = known.get(claim.resource) if claim.is_path else None
+            if place is None:
+                return None
+            found.append(place.as_needed[claim.mode is Mode.WRITE])
+        if len(found) > 1 and len({place for place, _ in found}) < len(found):
+            return None
+        for place, _ in found:
+            place.refs += 1
+        return tuple(found)
 
     def _place(self, alternative: Alternative) -> Place:
         folder = self.root
@@ -169,6 +195,10 @@ class Table:
             folder.refs += 1
         return glob
 
+    def has_pattern(self, needs: Needs) -> bool:
+        """Whether there are patterns among these places."""
+        return any(isinstance(place, Glob) for place, _ in needs)
+
     def forget(self, needs: Needs) -> None:
         """One who claimed these places is over; places that nobody claims any more vanish."""
         for place, _ in needs:
@@ -177,6 +207,8 @@ class Table:
                 self._drop(place)
 
     def _drop(self, place: Place) -> None:
+        self.known_paths.pop(place.text, None)
+        place.text = ""
         if isinstance(place, Glob):
             del self.globs[place.alternative]
             if not self.globs:
@@ -191,6 +223,7 @@ class Table:
             del self.names[place.name]
             return
         while place.above and not place.refs and not place.children:
+            self.known_paths.pop(place.text, None)
             parent = place.above[-1]
             del parent.children[place.name]
             place = parent
@@ -264,7 +297,7 @@ class Table:
 
     def _closed(self, lines: Lines, place: Place, writes: bool, waiter: Waiter) -> bool:
         """Whether a start would go past an older one that nobody may pass any more."""
-        if waiter.exempt:
+        if waiter.profile.exempt:
             return False
         for line in (lines.writers, lines.readers if writes else None):
             for ahead in line.closers if line is not None else ():
@@ -285,7 +318,7 @@ class Table:
         estimate = waiter.estimate
         return (
             estimate is not None
-            and ahead.overtaken < 4 * self.slots.capacity
+            and ahead.passed.times < 4 * self.slots.capacity
             and self.now + estimate <= self.clears_at(ahead)
         )
 

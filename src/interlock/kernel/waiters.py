@@ -1,65 +1,83 @@
-"""Those who wait for claims, and what they get."""
+"""Those who wait for claims, and what they get.
+
+A queue can be a million tasks long, so a waiter is small: what most of them never need is in
+records of its own, and until it is needed they all share an empty one.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from interlock.kernel.places import Glob
 from interlock.kernel.shelves import Shelf
 
 if TYPE_CHECKING:
-    from interlock.kernel.lines import Line
     from interlock.kernel.meters import Meter
     from interlock.kernel.places import Place
 
-Key = tuple[float, float, float, int]
-"""The order of starts, smallest first: minus priority, minus rank, minus claims, arrival."""
+Rank = tuple[float, float, float]
+"""The order of starts, smallest first: minus priority, minus rank, minus claims."""
+
+Item = tuple[Rank, int, "Waiter"]
+"""A waiter in a heap: its rank, its arrival, itself. A waiter that moves gets a new one."""
 
 Needs = tuple[tuple["Place", bool], ...]
 """Places, each with whether it is to be written."""
 
 Amounts = tuple[tuple["Meter", int], ...]
 
-
-ProfileKey = tuple[Amounts, tuple["Grant", ...], bool, bool, bool]
-"""Amounts, grants of kin (the own one first in mid-flight), in mid-flight, seated, needed or not.
-
-Seated waiters hold a slot already; needed ones are what something that runs waits for."""
+_NOTHING: Mapping[Any, int] = MappingProxyType({})
 
 
 class Grant:
-    """All that one attempt holds; `zombie` once it was told to stop, until it is gone."""
+    """All that one attempt, or something outside the run, holds."""
 
-    __slots__ = (
-        "amounts",
-        "ends_at",
-        "holds_slot",
-        "lent",
-        "loans",
-        "owner",
-        "places",
-        "released",
-        "since",
-        "zombie",
-    )
+    # Few have more than places and a slot; what is written here comes instead of these defaults.
+    places: Needs = ()
+    amounts: Mapping[Meter, int] = _NOTHING
+    lent: Mapping[Meter, int] = _NOTHING
+    """What of the amounts its children use."""
+    loans: tuple[tuple[Grant, Meter, int], ...] = ()
+    holds_slot = False
+    zombie = False
+    """It was told to stop, and is not gone."""
+    released = False
 
-    def __init__(self, owner: Any, since: float, estimate: float | None) -> None:
-        self.owner = owner
+    def __init__(self, since: float) -> None:
         self.since = since
-        self.ends_at = None if estimate is None else since + estimate
-        """When it is expected to be released, if its task has an estimate."""
-        self.places: list[tuple[Place, bool]] = []
-        self.amounts: dict[Meter, int] = {}
-        self.lent: dict[Meter, int] = {}
-        """What of the amounts its children use."""
-        self.loans: list[tuple[Grant, Meter, int]] = []
-        self.holds_slot = False
-        self.zombie = False
-        self.released = False
+
+    @property
+    def ends_at(self) -> float | None:
+        """When it is expected to be released, if there is an estimate."""
+        return None
 
     def lendable(self, meter: Meter) -> int:
         """How much of a meter this grant holds and has not lent out."""
         return self.amounts.get(meter, 0) - self.lent.get(meter, 0)
+
+    def hold(self, meter: Meter, amount: int) -> None:
+        """Note that it holds so much more."""
+        self.amounts = {**self.amounts, meter: self.amounts.get(meter, 0) + amount}
+
+    def lend(self, meter: Meter, amount: int) -> None:
+        """Note that its children use so much more of what it holds, or less."""
+        self.lent = {**self.lent, meter: self.lent.get(meter, 0) + amount}
+
+
+class Traits(NamedTuple):
+    """What the waiters of a profile have in common."""
+
+    amounts: Amounts = ()
+    kin: tuple[Grant, ...] = ()
+    """Grants whose places they may share; the own one first in mid-flight."""
+    midflight: bool = False
+    seated: bool = False
+    """They hold a slot already."""
+    needed: bool = False
+    """Something that runs waits for them."""
+    patterned: bool = False
+    """There are patterns among their claims."""
 
 
 class Profile:
@@ -70,31 +88,31 @@ class Profile:
         "count",
         "exempt",
         "free",
-        "key",
         "kin",
         "lacks",
         "lenders",
         "listed",
         "midflight",
+        "patterned",
         "seated",
         "shelves",
+        "traits",
     )
 
-    def __init__(self, key: ProfileKey) -> None:
-        self.key = key
-        self.amounts, self.kin, self.midflight, self.seated, needed = key
+    def __init__(self, traits: Traits) -> None:
+        self.traits = traits
+        self.amounts, self.kin, self.midflight, self.seated, needed, self.patterned = traits
         self.exempt = self.midflight or bool(self.kin) or needed
-        """Whether the waiters pass reservations: in mid-flight, and what such waits may be for."""
-        # Grants whose places the waiters may share: their ancestors', and in mid-flight their own.
+        """Whether they pass reservations: in mid-flight, and what such waits may be for."""
         # Amounts are shared only with ancestors: who asks for more in mid-flight wants more.
         self.lenders = self.kin[1:] if self.midflight else self.kin
         self.count = 0
         self.lacks: Meter | None = None
         """The meter that was found to be short."""
         self.free = Shelf(self, None)
-        self.shelves: list[tuple[Key, int, Shelf]] = []
+        self.shelves: list[tuple[Item, int, Shelf]] = []
         """A heap of shelves with somebody on them who might be able to start."""
-        self.listed: tuple[Key, int, Profile] | None = None
+        self.listed: tuple[Item, int, Profile] | None = None
 
     def short(self, waiter: Waiter) -> Meter | None:
         """A meter of which there is not enough for this waiter."""
@@ -104,57 +122,78 @@ class Profile:
         return None
 
 
-class Waiter:
-    """One wait for claims: of a task that is ready, or of a running attempt in mid-flight."""
+class Passed:
+    """How often younger ones went past a waiter."""
 
-    __slots__ = (
-        "alive",
-        "closes",
-        "key",
-        "last_passer",
-        "last_taker",
-        "lines",
-        "midflight",
-        "needs",
-        "overtaken",
-        "overtaken_for_capacity",
-        "owner",
-        "patterned",
-        "profile",
-        "shelf",
-        "turn",
-        "writes_there",
-    )
+    __slots__ = ("closes", "for_capacity", "last_passer", "last_taker", "times")
 
-    def __init__(self, owner: Any, needs: Needs, profile: Profile, turn: int, key: Key) -> None:
-        self.owner = owner
-        self.needs = needs
-        self.profile = profile
-        self.turn = turn
-        """When it became ready; those of one turn count as equally old."""
-        self.key = key
-        self.midflight = profile.midflight
-        lines = [each.of(writes) for place, writes in needs for each in place.queues]
-        self.lines: tuple[Line, ...] = tuple(dict.fromkeys(lines) if len(lines) > 1 else lines)
-        """The lines in which it stands while it waits."""
-        self.patterned = any(isinstance(place, Glob) for place, _ in needs)
-        self.alive = True
-        self.shelf: Shelf | None = None
-        self.writes_there = True
-        self.overtaken = 0
-        """How many younger ones started past it."""
-        self.overtaken_for_capacity = 0
+    def __init__(self) -> None:
+        self.times = 0
+        self.for_capacity = 0
         self.last_passer = 0
         self.last_taker = 0
         self.closes = False
         """Nobody younger may pass it any more, but for those who are out of its way in time."""
 
+
+NEVER = Passed()
+"""Shared by all who were not passed; nothing is written into it."""
+
+
+class Waiter:
+    """One wait for claims: of a task that is ready, or of a running attempt in mid-flight."""
+
+    __slots__ = ("item", "needs", "passed", "profile", "shelf", "turn", "writes_there")
+
+    item: Item | None
+    """Its place in the order while it waits; None when it does not."""
+    needs: Needs
+    passed: Passed
+    profile: Profile
+    shelf: Shelf | None
+    writes_there: bool
+    turn: int
+    """When it became ready; those of one turn count as equally old."""
+
+    @property
+    def owner(self) -> Any:
+        """Whose wait it is: an entry or a request."""
+        raise NotImplementedError
+
+    @property
+    def arrival(self) -> int:
+        """Its number, which no other waiter has."""
+        assert self.item is not None
+        return self.item[1]
+
     @property
     def estimate(self) -> float | None:
         """How long its task is thought to take, if that was said."""
-        return None if self.midflight else self.owner.task.estimate
+        estimate: float | None = None if self.profile.midflight else self.owner.task.estimate
+        return estimate
+
+    def was_passed(self) -> Passed:
+        """Its own record of that, to write into."""
+        if self.passed is NEVER:
+            self.passed = Passed()
+        return self.passed
+
+
+class StandIn(Waiter):
+    """A waiter on behalf of a request, or of a task that has waited before."""
+
+    __slots__ = ("_owner",)
+
+    def __init__(self, owner: Any, needs: Needs, profile: Profile, turn: int) -> None:
+        self._owner = owner
+        self.item = None
+        self.needs = needs
+        self.passed = NEVER
+        self.profile = profile
+        self.shelf = None
+        self.turn = turn
+        self.writes_there = True
 
     @property
-    def exempt(self) -> bool:
-        """Whether it passes reservations."""
-        return self.profile.exempt
+    def owner(self) -> Any:
+        return self._owner

@@ -74,8 +74,8 @@ def _(original: Any) -> Any:
 @plant("siblings may touch the same files at once", Attempt, "ancestry")
 def _(original: Any) -> Any:
     def ancestry(self: Any) -> Any:
-        children = (self.entry.children or {}).values()
-        return (*original(self), *(c.attempt.grant for c in children if c.attempt is not None))
+        children = (self.entry.extras.children or {}).values()
+        return (*original(self), *(c.attempt for c in children if c.attempt is not None))
 
     return ancestry
 
@@ -85,16 +85,16 @@ def _(original: Any) -> Any:
 
 @plant("what is held here already cannot be held from outside", Admission, "occupy")
 def _(original: Any) -> Any:
-    def occupy(self: Any, owner: Any, needs: Any, amounts: Any, now: float) -> Any:
+    def occupy(self: Any, grant: Any, needs: Any, amounts: Any) -> None:
         free = tuple(need for need in needs if not any(p.writers for p in need[0].looks))
-        return original(self, owner, free, amounts, now)
+        original(self, grant, free, amounts)
 
     return occupy
 
 
 @plant("amounts cannot be held from outside", Admission, "occupy")
 def _(original: Any) -> Any:
-    return lambda self, owner, needs, amounts, now: original(self, owner, needs, (), now)
+    return lambda self, grant, needs, amounts: original(self, grant, needs, ())
 
 
 @plant("claims that are vacated wake nobody", Occupants, "vacate")
@@ -112,7 +112,7 @@ def _(original: Any) -> Any:
 def _(original: Any) -> Any:
     def zombie_blocks(self: Any, waiter: Any) -> bool:
         zombies = self.zombies
-        self.zombies = [grant for grant in zombies if isinstance(grant.owner, Attempt)]
+        self.zombies = [grant for grant in zombies if isinstance(grant, Attempt)]
         blocks = bool(original(self, waiter))
         self.zombies = zombies
         return blocks

@@ -47,7 +47,7 @@ def _(original: Any) -> Any:
 @plant("a further attempt does not wait until the last is gone", Run, "_backoff_over")
 def _(original: Any) -> Any:
     def backoff_over(self: Any, entry: Any, now: float) -> None:
-        entry.retry_timer = None
+        entry.own.retry_timer = None
         self._make_ready(entry)
 
     return backoff_over
@@ -55,14 +55,15 @@ def _(original: Any) -> Any:
 
 @plant("the timeout counts the time spent waiting", Run, "start")
 def _(original: Any) -> Any:
-    def start(self: Any, entry: Any, grant: Any) -> None:
+    def start(self: Any, waiter: Any) -> None:
+        entry = waiter.owner
         waited, now = self.now - entry.since, self.now
         self.now -= waited
         try:
-            original(self, entry, grant)
+            original(self, waiter)
         finally:
             self.now = now
-        entry.since = now
+        entry.since = entry.attempt.since = now
         if entry.started_at == now - waited:
             entry.started_at = now
 
@@ -72,7 +73,7 @@ def _(original: Any) -> Any:
 @plant("a retry forgets the deadline", Run, "_failed")
 def _(original: Any) -> Any:
     def failed(self: Any, entry: Any, error: Any, end: State, wait: float) -> None:
-        self.timers.drop(entry.deadline)
+        self.timers.drop(entry.extras.deadline)
         original(self, entry, error, end, wait)
 
     return failed
@@ -127,7 +128,7 @@ def _(original: Any) -> Any:
 def _(original: Any) -> Any:
     def after_settling(self: Any, entry: Any) -> None:
         if entry.state is State.SKIPPED:
-            entry.dependents = None
+            entry.own.dependents = None
         original(self, entry)
 
     return after_settling
@@ -160,7 +161,7 @@ def _(original: Any) -> Any:
 @plant("children outlive their parent", Run, "_close")
 def _(original: Any) -> Any:
     def close(self: Any, attempt: Any) -> None:
-        attempt.entry.children = {}
+        attempt.entry.own.children = {}
         original(self, attempt)
 
     return close

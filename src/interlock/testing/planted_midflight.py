@@ -26,7 +26,7 @@ def _(original: Any) -> Any:
 def _(original: Any) -> Any:
     def task_ended(self: Any, task_id: str) -> None:
         waits = self.awaited.get(task_id, ())
-        for request in [r for r in waits if task_id not in (r.attempt.entry.children or {})]:
+        for request in [r for r in waits if task_id not in (r.attempt.entry.extras.children or {})]:
             del waits[request], request.tasks[task_id]
         original(self, task_id)
 
@@ -66,13 +66,13 @@ def _(original: Any) -> Any:
     return lambda self, request: self._resume(request)
 
 
-@plant("two waits of one attempt take two slots", Admission, "_grant")
+@plant("two waits of one attempt take two slots", Midflight, "granted")
 def _(original: Any) -> Any:
-    def grant(self: Any, waiter: Any, now: float) -> Any:
-        self.slots.used += waiter.midflight and len(waiter.owner.attempt.requests) > 1
-        return original(self, waiter, now)
+    def granted(self: Any, request: Any) -> None:
+        self._run.admission.slots.used += len(request.attempt.requests) > 1
+        original(self, request)
 
-    return grant
+    return granted
 
 
 @plant("the waits of an attempt do not hear what became of its slot", Midflight, "_reseat")

@@ -33,7 +33,7 @@ def _(original: Any) -> Any:
 
 @plant("a task with a new priority is lost", Admission, "_rekey")
 def _(original: Any) -> Any:
-    return lambda self, waiter, key: setattr(waiter, "key", key)
+    return lambda self, waiter, rank: setattr(waiter, "item", (rank, waiter.arrival, waiter))
 
 
 # Order
@@ -54,13 +54,13 @@ def _(original: Any) -> Any:
     return lambda self, waiter: False
 
 
-@plant("a withdrawn reservation keeps standing", Admission, "_leave")
+@plant("a withdrawn reservation keeps standing", Admission, "withdraw")
 def _(original: Any) -> Any:
-    def leave(self: Any, waiter: Any) -> None:
+    def withdraw(self: Any, waiter: Any) -> None:
         self.closers.pop(waiter, None)
         original(self, waiter)
 
-    return leave
+    return withdraw
 
 
 @plant("those whom a reservation held back are forgotten", Admission, "_unpark")
@@ -70,7 +70,7 @@ def _(original: Any) -> Any:
 
 @plant("a new priority takes the turn of one who was passed too often", Admission, "prioritize")
 def _(original: Any) -> Any:
-    return lambda self, waiter, priority: self._rekey(waiter, (-priority, *waiter.key[1:]))
+    return lambda self, waiter, priority: self._rekey(waiter, (-priority, *waiter.item[0][1:]))
 
 
 @plant("patterns are passed by whoever starts near them", admission_module, "waiters_conflict")
