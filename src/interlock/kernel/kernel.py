@@ -79,6 +79,8 @@ class Kernel:
             s.HoldRate: steering.hold_rate,
             s.Occupy: occupants.occupy,
             s.Vacate: occupants.vacate,
+            s.Recall: run.pasts.recall,
+            s.Spend: run.pasts.spend,
             s.Pause: steering.pause,
             s.Unpause: steering.unpause,
             s.Prioritize: steering.prioritize,

@@ -22,6 +22,7 @@ from interlock.kernel.admission import Admission
 from interlock.kernel.instructions import Change, Instruction, Refused, Settle, Start, Stop
 from interlock.kernel.midflight import Midflight
 from interlock.kernel.order import count_claims, start_rank
+from interlock.kernel.pasts import Pasts
 from interlock.kernel.records import Attempt, Entry, Group, Occupant, Story
 from interlock.kernel.states import FIRST_STATES, FOLLOWERS
 from interlock.kernel.submission import check_submission, raise_tails
@@ -45,6 +46,7 @@ class Run:
         self.admission = Admission(table)
         self.timers = Timers()
         self.midflight = Midflight(self)
+        self.pasts = Pasts(self)
         self.entries: dict[str, Entry] = {}
         """Unfinished tasks, and finished ones of which an attempt is still alive."""
         self.ends: dict[str, State] = {}
@@ -89,6 +91,8 @@ class Run:
                 f"the group's deadline is {stimulus.deadline}; it must be 0 or more"
             )
         check_submission(stimulus.tasks, self)
+        if stimulus.past:
+            self.pasts.check(stimulus)
         batch = {task.id: self._entry(task, parent) for task in stimulus.tasks}
         if parent is not None:
             self.midflight.refuse_hanging_children(parent, batch)
@@ -128,8 +132,10 @@ class Run:
                 own.children[task.id] = entry
             if isinstance(task.deadline, float):
                 entry.own.deadline = self.timers.set(
-                    self.now + task.deadline, partial(self._deadline_passed, entry)
+                    self.now + task.deadline, partial(self.deadline_passed, entry)
                 )
+        if stimulus.past:
+            self.pasts.bring_back(stimulus, batch)
         for entry in batch.values():
             if entry.task.after:
                 failed = next((d for d in entry.task.after if self._did_not_succeed(d)), None)
@@ -139,7 +145,10 @@ class Run:
                 if entry.extras.missing:
                     self.enter(entry, State.BLOCKED, "")
                     continue
-            self._make_ready(entry)
+            if entry.extras.retry_at > self.now:
+                self._back_off(entry, "the run was taken up again")
+            else:
+                self._make_ready(entry)
 
     def _link(self, entry: Entry) -> None:
         """Tell the tasks that a new one comes after."""
@@ -302,8 +311,12 @@ class Run:
             self._settle(entry, end, error, "")
             return
         own.retry_at = self.now + wait
+        self._back_off(entry, f"attempt {entry.attempts} {end}")
+
+    def _back_off(self, entry: Entry, why: str) -> None:
+        own = entry.own
         own.retry_timer = self.timers.set(own.retry_at, partial(self._backoff_over, entry))
-        self.enter(entry, State.RETRYING, f"attempt {entry.attempts} {end}")
+        self.enter(entry, State.RETRYING, why)
 
     def _backoff_over(self, entry: Entry, now: float) -> None:
         entry.own.retry_timer = None
@@ -318,7 +331,8 @@ class Run:
         error = ErrorRecord("TimedOut", f"attempt {entry.attempts} ran out of its timeout")
         self._failed(entry, error, State.TIMED_OUT, entry.task.retry.wait(entry.attempts, 0.0))
 
-    def _deadline_passed(self, entry: Entry, now: float) -> None:
+    def deadline_passed(self, entry: Entry, now: float) -> None:
+        """The time for a task with all its attempts is over."""
         entry.own.deadline = None
         self.stop(entry, State.TIMED_OUT, "its deadline passed")
 

@@ -27,7 +27,8 @@ from interlock.model.outcome import State
 _STOPPED = frozenset({State.CANCELLED, State.TIMED_OUT})
 
 MAY_FOLLOW: dict[State | None, frozenset[State]] = {
-    None: frozenset({State.BLOCKED, State.WAITING, State.SKIPPED}),
+    # A task that is taken up again may still be between two attempts.
+    None: frozenset({State.BLOCKED, State.WAITING, State.SKIPPED, State.RETRYING}),
     State.BLOCKED: _STOPPED | {State.WAITING, State.SKIPPED},
     State.WAITING: _STOPPED | {State.RUNNING},
     State.RUNNING: _STOPPED

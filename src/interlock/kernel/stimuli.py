@@ -13,6 +13,18 @@ from interlock.model.outcome import ErrorRecord, State
 from interlock.model.task import Task
 
 
+class Past(NamedTuple):
+    """What a task has behind it when a run is taken up again."""
+
+    attempts: int = 0
+    """Those that ended; what a crash cut off is not counted."""
+    started_at: float | None = None
+    retry_at: float | None = None
+    """The next attempt comes not before this time."""
+    deadline_at: float | None = None
+    error: ErrorRecord | None = None
+
+
 class Submit(NamedTuple):
     """Tasks to run, all or none of them. `parent` is the running task whose children they are.
 
@@ -26,6 +38,8 @@ class Submit(NamedTuple):
     deadline: float | None = None
     parent: str | None = None
     token: int = 0
+    past: tuple[Past | None, ...] = ()
+    """When a run is taken up again: what each of the tasks has behind it."""
 
 
 class Ended(NamedTuple):
@@ -172,6 +186,20 @@ class Vacate(NamedTuple):
     name: str
 
 
+class Recall(NamedTuple):
+    """Tasks that had ended, and how, before this coordinator took the run up."""
+
+    ends: tuple[tuple[str, State], ...]
+
+
+class Spend(NamedTuple):
+    """What a rate had given out, and when, before this coordinator took the run up."""
+
+    resource: str
+    amount: int
+    at: float
+
+
 class Pause(NamedTuple):
     """Start nothing, or not this task, until `Unpause`."""
 
@@ -224,6 +252,8 @@ Stimulus = (
     | HoldRate
     | Occupy
     | Vacate
+    | Recall
+    | Spend
     | Pause
     | Unpause
     | Prioritize

@@ -107,6 +107,8 @@ class Happenings:
             case event.Vacate():
                 token = next(t for t, a in shadow.alive.items() if a.item.id == stimulus.name)
                 del shadow.alive[token]
+            case event.Recall() | event.Spend():
+                raise TypeError("this judge follows a run from its beginning")
             case event.Pause() | event.Unpause():
                 paused = isinstance(stimulus, event.Pause)
                 if stimulus.task_id is None:
