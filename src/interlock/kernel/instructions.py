@@ -42,6 +42,8 @@ class Change(NamedTuple):
     task_id: str
     state: State
     detail: str
+    until: float | None = None
+    """For `retrying`: when the next attempt may come."""
 
 
 class Resume(NamedTuple):

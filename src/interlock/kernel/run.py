@@ -316,7 +316,8 @@ class Run:
     def _back_off(self, entry: Entry, why: str) -> None:
         own = entry.own
         own.retry_timer = self.timers.set(own.retry_at, partial(self._backoff_over, entry))
-        self.enter(entry, State.RETRYING, why)
+        self.enter(entry, State.RETRYING, None)
+        self.out.append(Change(entry.task.id, State.RETRYING, why, own.retry_at))
 
     def _backoff_over(self, entry: Entry, now: float) -> None:
         entry.own.retry_timer = None

@@ -82,8 +82,9 @@ def _brief(event: Event) -> dict[str, Any]:
         }
     if event.kind is Kind.SUBMITTED:
         return {"claims": ", ".join(map(str, data.claims)), "after": ", ".join(data.after)}
-    names = ("attempt", "token", "reason", "detail", "line", "fraction", "message", "asked")
-    return {name: value for name, value in event.fields.items() if name in names}
+    names = ("attempt", "token", "reason", "detail", "line", "fraction", "message")
+    brief = {name: value for name, value in event.fields.items() if name in names}
+    return {"asked": type(data).__name__, **brief} if event.kind is Kind.ASKED else brief
 
 
 class TextFormatter(logging.Formatter):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 from interlock.kernel import instructions as do
 from interlock.kernel import stimuli as s
@@ -41,10 +41,10 @@ class Turn(Sequence[Event]):
         """What the kernel made of a stimulus."""
         self._parts.append((now, stimulus, decisions))
         if isinstance(stimulus, s.Submit):
-            self._length += len(stimulus.tasks)
+            self._length += len(stimulus.tasks) + (_terms(stimulus) is not None)
         elif isinstance(stimulus, s.Reports):
             self._length += len(stimulus.reports)
-        elif not isinstance(stimulus, s.Tick):
+        else:
             self._length += 1
         self._length += len(decisions)
         if decisions and isinstance(decisions[-1], do.SetTimer):
@@ -97,15 +97,38 @@ class Turn(Sequence[Event]):
 
 def _told(source: Any) -> Iterator[tuple[Kind, str, Any]]:
     if isinstance(source, s.Submit):
+        terms = _terms(source)
+        if terms is not None:
+            yield Kind.ASKED, terms.parent or "", terms
         for task in source.tasks:
             yield Kind.SUBMITTED, task.id, task
     elif isinstance(source, s.Reports):
         for report in source.reports:
             yield _KINDS[type(report)], report.task_id, report
     elif isinstance(source, s.Tick):
-        return
+        yield Kind.TICKED, "", source
     elif type(source) is tuple:
         yield source
     else:
-        asked: dict[str, Any] = {"asked": type(source).__name__, **source._asdict()}
-        yield Kind.ASKED, asked.get("task_id") or "", asked
+        yield Kind.ASKED, getattr(source, "task_id", "") or "", source
+
+
+class Together(NamedTuple):
+    """The terms on which the tasks that follow were submitted: so many of them, all or none."""
+
+    size: int
+    group: str
+    fail_fast: bool
+    deadline: float | None
+    parent: str | None
+    token: int
+    past: tuple[s.Past | None, ...]
+
+
+def _terms(stimulus: s.Submit) -> Together | None:
+    """None for a single task on no special terms."""
+    together = Together(len(stimulus.tasks), *stimulus[1:])
+    return None if together == _ALONE else together
+
+
+_ALONE = Together(1, *s.Submit(())[1:])

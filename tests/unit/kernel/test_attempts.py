@@ -125,7 +125,7 @@ def test_a_deadline_covers_all_attempts_and_every_wait(state: str) -> None:
 def test_a_lost_worker_is_a_failure_and_is_tried_again() -> None:
     run = Judged()
     run.submit(Task("a", retry=Retry(2, backoff=1)))
-    assert Change("a", State.RETRYING, "attempt 1 failed") in run.gone("a")
+    assert Change("a", State.RETRYING, "attempt 1 failed", until=1.0) in run.gone("a")
     assert started(run.until(1)) == ["a"]
     [settle] = [each for each in run.gone("a") if isinstance(each, Settle)]
     assert settle.status is State.FAILED
