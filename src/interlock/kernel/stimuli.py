@@ -139,6 +139,7 @@ class Answer(NamedTuple):
 
     task_id: str
     request: int
+    answer: str = ""
 
 
 class Withdraw(NamedTuple):

@@ -185,7 +185,7 @@ class Waits:
         """Answer the oldest open question of a task."""
         for question in self.questions():
             if question.task_id == task_id:
-                self._shell.take_in(s.Answer(task_id, question.number))
+                self._shell.take_in(s.Answer(task_id, question.number, answer))
                 self._answers[question.number] = answer
                 return
         raise UnknownTask(f"task {task_id!r} has asked nothing that is still to be answered")
