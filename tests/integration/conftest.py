@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.sleeper import Sleeper
+
 
 @pytest.fixture(autouse=True)
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -23,3 +25,11 @@ def _no_thread_is_left() -> Iterator[None]:
     for thread in set(threading.enumerate()) - before:
         thread.join(timeout=30)
         assert not thread.is_alive(), f"thread {thread.name!r} is still running"
+
+
+@pytest.fixture
+def sleeper() -> Iterator[Sleeper]:
+    """A blocking agent that ends when it is woken up, at the latest at the end of the test."""
+    sleeper = Sleeper()
+    yield sleeper
+    sleeper.wake_up()
