@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # A judgement must depend on the commit alone: examples are the same in every run, and nothing
@@ -22,3 +25,20 @@ settings.register_profile(
     max_examples=2_000,
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """An async test runs on an event loop of its own, and leaves nothing running on it."""
+    test = pyfuncitem.obj
+    if not inspect.iscoroutinefunction(test):
+        return None
+    names = inspect.signature(test).parameters
+
+    async def main() -> None:
+        await test(**{name: pyfuncitem.funcargs[name] for name in names})
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        assert not left, f"still running: {[task.get_name() for task in left]}"
+
+    asyncio.run(main())
+    return True

@@ -64,15 +64,13 @@ class Coroutines:
     async def _run(self, job: Job) -> None:
         ending: Ending
         try:
-            value = await job.call()
+            ending = returned(await job.call())
         except GeneratorExit as error:
             if not self._is_current(job):
                 raise  # we are being thrown away: nobody will ever run this loop again
             ending = raised(error)
         except BaseException as error:  # noqa: BLE001 - an agent may raise anything; it is its own
             ending = raised(error)
-        else:
-            ending = returned(value)
         finally:
             self._forget(job.token)
         job.sink.ended(job.token, ending)

@@ -7,7 +7,8 @@ import inspect
 import traceback
 from typing import Any, NamedTuple
 
-from interlock.errors import AgentFailed
+from interlock.errors import AgentFailed, InvalidOption
+from interlock.model.duration import seconds
 from interlock.model.outcome import ErrorRecord, Outcome, State
 
 _LONGEST_TEXT = 20_000
@@ -52,11 +53,19 @@ def raised(exception: BaseException) -> Ending:
     fatal = _is_fatal(exception)
     retryable, retry_after = not fatal, 0.0
     if isinstance(exception, AgentFailed):
-        retryable, retry_after = exception.retryable, exception.retry_after
+        retryable, retry_after = bool(exception.retryable), _wait(exception.retry_after)
     elif isinstance(exception, (SystemExit, KeyboardInterrupt)):
         retryable = False
     error = ErrorRecord(type(exception).__name__, _message(exception), _story(exception), retryable)
     return Ending(State.FAILED, None, error, exception, retry_after, fatal)
+
+
+def _wait(retry_after: Any) -> float:
+    """What an agent asks for, if it makes sense; no number of a stranger gets to the kernel."""
+    try:
+        return seconds(retry_after)
+    except InvalidOption:
+        return 0.0
 
 
 def _is_fatal(exception: BaseException) -> bool:
@@ -80,7 +89,7 @@ def _story(exception: BaseException) -> str:
 
 
 def _safely(describe: Any, exception: BaseException) -> str:
-    """Text about an exception of a stranger, whose own methods may raise as well."""
+    """Text about an exception of a stranger, whose own methods may raise anything as well."""
     try:
         return str(describe(exception))
     except BaseException as broken:  # noqa: BLE001 - it is the code of a stranger

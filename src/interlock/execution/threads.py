@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
@@ -14,8 +15,8 @@ _IDLE = 32
 """How many threads may wait for their next job; more than that end with their job."""
 
 PATIENCE = 1.0
-"""Seconds a thread waits for the event loop to take a report, before it looks whether the loop is
-closed: a loop that is closed forgets what it has been asked to call."""
+"""Seconds a thread waits for the event loop to take a report, before it looks whether the run is
+over: a loop that is closed forgets what it has been asked to call."""
 
 
 class Threads:
@@ -47,15 +48,16 @@ class Threads:
     def deliver(self, worker: _Worker, job: Job, ending: Ending) -> None:
         """Hand an ending over to the event loop; called on the thread."""
         worker.unheard = job.token
-        try:
+        # A closed loop, or one that nobody will run again, must not keep from others what is free.
+        with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._ended, worker, job, ending)
-        except RuntimeError:  # the loop was closed while the agent was still running
-            self.give_up(worker)
+        self.give_up(worker)
 
     def give_up(self, worker: _Worker) -> None:
-        """Do without the event loop, if it is closed; called on the thread."""
-        if self._loop.is_closed() and worker.unheard is not None:
-            self._on_orphan(worker.unheard)
+        """Do without the event loop, if the run is over; called on the thread."""
+        token = worker.unheard
+        if token is not None and (self._closed or self._loop.is_closed()):
+            self._on_orphan(token)
             worker.dismiss()
             worker.unheard = None
 

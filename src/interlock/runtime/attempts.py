@@ -7,7 +7,7 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from interlock.errors import AttemptOver
+from interlock.errors import AttemptOver, InvalidOption
 from interlock.execution.backend import Backend, Job
 from interlock.execution.ending import Ending, raised
 from interlock.execution.manner import Place
@@ -121,12 +121,10 @@ class Attempts:
                 self._shell.report(s.Gone(task.id, token))
             return
         context.close()
-        if ending.status is State.SUCCEEDED:
-            ending = validated(ending, task.output)
+        if ending.value is not None or task.output is not None:
+            ending = _accepted(ending, task.output)
         if ending.fatal and self.fatal is None and ending.exception is not None:
             self.fatal = (task.id, ending.exception)
-        if ending.value is not None:
-            ending = ending._replace(value=copied(ending.value))
         self.endings[task.id] = ending
         chance = 0.0 if ending.status is State.SUCCEEDED else self._chance.random()
         self._shell.report(
@@ -148,6 +146,19 @@ class Attempts:
         if self._shell.broken is not None:
             self._shell.look_at_conditions()  # there are no more turns that would do it
         return leftover is not None
+
+
+def _accepted(ending: Ending, output: Any) -> Ending:
+    """The same ending with our own copy of its value, as the type that it must have."""
+    if ending.status is not State.SUCCEEDED:
+        return ending
+    try:
+        ending = validated(ending, output)
+        return ending._replace(value=copied(ending.value))
+    except RecursionError:
+        return raised(InvalidOption("the result contains itself, or is nested too deeply"))
+    except Exception as error:  # noqa: BLE001 - a stranger's data, or its validation, raised
+        return raised(error)
 
 
 def _call(

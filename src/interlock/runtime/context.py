@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from interlock.errors import AttemptOver, InvalidOption
 from interlock.model.claim import Claim, Patterns, as_claims
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from interlock.runtime.handle import Handle
     from interlock.runtime.shell import Shell
     from interlock.runtime.waits import Taken
+
+T = TypeVar("T")
 
 CURRENT: ContextVar[TaskContext] = ContextVar("interlock.current")
 
@@ -130,6 +132,7 @@ class TaskContext(Submitting):
         self._tell(Kind.USED, used)
 
     def _tell(self, kind: Kind, data: Any) -> None:
+        self.check_open()  # here already: the loop of an attempt that is over may be over too
         self._shell.door.call(self._shell.told, self, kind, data)
 
     def check_open(self) -> None:
@@ -156,7 +159,7 @@ class TaskContext(Submitting):
     def sleep(self, duration: Duration) -> Wait[None]:
         """Wait some time; an attempt that is told to stop is woken up."""
         wanted = seconds(duration, "sleep")
-        return Wait(self._shell.door, lambda: self._shell.waits.sleep(self, wanted))
+        return self._wait(lambda: self._shell.waits.sleep(self, wanted))
 
     def extend(
         self,
@@ -170,24 +173,29 @@ class TaskContext(Submitting):
         Raises WouldDeadlock if it could never be granted.
         """
         claims = as_claims(reads, writes, uses)
-        return Wait(self._shell.door, lambda: self._shell.waits.extend(self, claims))
+        return self._wait(lambda: self._shell.waits.extend(self, claims))
 
     def acquire(self, rate: str, *, requests: int = 1, tokens: int = 0) -> Wait[Taken]:
         """Take from a rate, as soon as its window allows; the slot is kept meanwhile.
 
         Say afterwards what was really used: `taken.used(tokens=650)`.
         """
-        return Wait(self._shell.door, lambda: self._shell.waits.take(self, rate, requests, tokens))
+        return self._wait(lambda: self._shell.waits.take(self, rate, requests, tokens))
 
     def ask(self, question: str) -> Wait[str]:
         """Ask a person, who answers with `rt.answer()`. Meanwhile the task holds no slot."""
         if not isinstance(question, str) or not question.strip():
             raise InvalidOption(f"a question is text, not {question!r}")
-        return Wait(self._shell.door, lambda: self._shell.waits.ask(self, question))
+        return self._wait(lambda: self._shell.waits.ask(self, question))
+
+    def _wait(self, start: Callable[[], Awaitable[T]]) -> Wait[T]:
+        self.check_open()
+        return Wait(self._shell.door, start)
 
     # -- children ---------------------------------------------------------------------------
 
     def _submits_to(self) -> tuple[Shell, TaskContext | None]:
+        self.check_open()
         return self._shell, self
 
     def __repr__(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 from collections.abc import Callable
 from functools import partial
@@ -18,7 +19,7 @@ from interlock.runtime.ports import Ports
 from interlock.runtime.shell import Shell
 from interlock.runtime.signals import Signals, error_for
 
-_LAST_WORDS = 2.0
+_LAST_WORDS = 1.0
 """How long those have to stop whom a shutdown had let go on for its grace, in seconds."""
 _AT_ONCE = 0.5
 """The same after a second signal."""
@@ -94,8 +95,7 @@ class Life:
             self.shell.take_in(s.Drain())  # from here on nobody would wait for a new task
         cancelled = await self._wait(self.shell.is_quiet, self._grace) or cancelled
         alive = self._leave_behind()
-        self.shell.note(Kind.RUN_ENDED, "", {"run": self.shell.run_id, "still_alive": alive})
-        cancelled = await self._wait(self.shell.nothing_to_commit, None) or cancelled
+        cancelled = await self._finish(alive) or cancelled
         await self._close()
         self._raise(error, cancelled, alive)
 
@@ -124,6 +124,15 @@ class Life:
                 if cancelled is None:
                     self._stop_everything()
                 cancelled = caught
+        return cancelled
+
+    async def _finish(self, alive: list[str]) -> asyncio.CancelledError | None:
+        """Tell all who follow that the run is over, once all that happened is in the journal."""
+        shell = self.shell
+        if not shell.record.finished:
+            shell.note(Kind.RUN_ENDED, "", {"run": shell.run_id, "still_alive": alive})
+        cancelled = await self._wait(shell.nothing_to_commit, None)
+        shell.record.finish()
         return cancelled
 
     def _leave_behind(self) -> list[str]:
@@ -157,7 +166,7 @@ class Life:
             raise InterlockError(
                 f"run {shell.run_id} was ended by a bug in Interlock: {shell.broken!r}"
             ) from shell.broken
-        if alive:
+        if alive and not isinstance(error, AttemptsStillAlive):
             raise AttemptsStillAlive(alive, self._grace) from error
         if self._signal is not None:
             raise error_for(self._signal) from error
@@ -181,8 +190,10 @@ class Life:
             self._stop_everything()
             shell.attempts.remind(_LAST_WORDS)
         cancelled = await self._wait(shell.is_quiet, _LAST_WORDS)
-        if shell.attempts.alive:
-            alive = [context.task.id for context in shell.attempts.alive.values()]
+        alive = [context.task.id for context in shell.attempts.alive.values()]
+        cancelled = await self._finish(alive) or cancelled
+        if alive:
+            self._latest = 0.0  # they had their time: leaving the block waits no longer
             raise AttemptsStillAlive(alive, grace)
         if cancelled is not None:
             raise cancelled
@@ -202,9 +213,7 @@ class Life:
 
     async def _interrupt(self) -> None:
         """After a signal: end the run, then whatever its owner is still waiting for."""
-        try:
+        with contextlib.suppress(AttemptsStillAlive):  # they are named when the block is left
             await self.shut_down(self._grace)
-        except AttemptsStillAlive:
-            self._latest = 0.0  # they had their time, and are named when the block is left
         if not self._ending and self._host is not None:
             self._host.cancel()

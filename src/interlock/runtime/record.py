@@ -24,6 +24,8 @@ class Record:
         """What was decided and is not in the journal yet."""
         self._listeners: list[Listener] = []
         self._followers: list[asyncio.Future[None]] = []
+        self.finished = False
+        """Whether followers have to wait for nothing more."""
         self.closed = False
 
     def take(self) -> Turn:
@@ -59,13 +61,18 @@ class Record:
         return stop
 
     def follow(self, since: int) -> AsyncIterator[Event]:
-        """The events after a number, those to come included; ends when the record is closed."""
+        """The events after a number, those to come included; ends when the run does."""
         return _Follower(self, self._journal, since)
+
+    def finish(self) -> None:
+        """Nothing more will happen that is worth waiting for."""
+        self.finished = True
+        self._wake()
 
     def close(self) -> None:
         """Nothing more will happen."""
         self.closed = True
-        self._wake()
+        self.finish()
 
     def _wake(self) -> None:
         if self._followers:
@@ -95,7 +102,7 @@ class _Follower(AsyncIterator[Event]):
             self._ahead = list(reversed(self._journal.since(self._since)))
             if self._ahead:
                 self._since = self._ahead[0].number
-            elif self._record.closed:
+            elif self._record.finished:
                 raise StopAsyncIteration
             else:
                 await self._record.news()

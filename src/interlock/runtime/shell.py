@@ -12,6 +12,7 @@ Only the thread of the event loop comes in here; other threads come through the 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import Context
 from datetime import UTC, datetime
@@ -255,8 +256,8 @@ class Shell:
             return
         if self.now() - at > _LATE:
             # The loop was blocked. What has ended meanwhile is about to say so, and must not be
-            # taken for late because somebody else was slow.
-            self._timer = self.loop.call_later(_LATE / 10, self._tick, self.now())
+            # taken for late because somebody else was slow. Once: a loop may be blocked for ever.
+            self._timer = self.loop.call_later(_LATE / 10, self._tick, math.inf)
             return
         try:
             self.take_in(s.Tick())

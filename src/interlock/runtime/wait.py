@@ -12,6 +12,10 @@ from interlock.errors import NotRunning, WouldBlockTheLoop
 
 T = TypeVar("T")
 
+_PATIENCE = 1.0
+"""Seconds to wait for the event loop, before looking whether it was closed: a loop that is closed
+forgets what it has been asked to call."""
+
 
 class Wait(Generic[T]):
     """Nothing happens before it is awaited, or waited for."""
@@ -50,7 +54,14 @@ class Door:
                 answer.set_exception(error)
 
         self._hand_over(call)
-        return answer.result()
+        while True:
+            try:
+                return answer.result(_PATIENCE)
+            except concurrent.futures.TimeoutError:
+                if answer.done():  # it was the answer
+                    raise
+                if self._loop.is_closed():
+                    raise NotRunning("the event loop of this Runtime is closed") from None
 
     def wait(self, start: Callable[[], Awaitable[T]], timeout: float | None) -> T:
         """Have something awaited on the loop, in the context of this thread, and wait for it."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import re
 from pathlib import Path
 
 from interlock.errors import ClaimOutsideWorkspace, InvalidOption
 from interlock.model.claim import Claim
 
-_WILD = frozenset("*?[{\\")
+_SPECIAL = re.compile(r"[*?\[{}\\]")
+_ESCAPED = re.compile(r"\\([*?\[\]{}\\])")
 
 
 class Workspace:
@@ -49,17 +50,22 @@ class Workspace:
         if not pattern or "\0" in pattern:
             return claim  # the kernel has the error for it
         parts = pattern.split("/")
-        wild = next((i for i, part in enumerate(parts) if not _WILD.isdisjoint(part)), len(parts))
-        real = os.path.realpath(os.path.join(self._text, "/".join(parts[:wild])) or "/")
+        literal: list[str] = []
+        for part in parts:
+            name = _literal(part)
+            if name is None:
+                break
+            literal.append(name)
+        start = "/" if pattern.startswith("/") else self._text
+        real = os.path.realpath(os.path.join(start, *literal))
         inside = self._inside(real)
         if inside is None:
             raise ClaimOutsideWorkspace(
                 f"task {task_id!r}: {claim} leads to {_shown(real)}, outside the workspace"
             )
-        return self._spelled(claim, inside, parts[wild:], real)
+        return self._spelled(claim, _escaped(inside), "/".join(parts[len(literal) :]), real)
 
-    def _spelled(self, claim: Claim, literal: str, rest: Iterable[str], real: str) -> Claim:
-        tail = "/".join(rest)
+    def _spelled(self, claim: Claim, literal: str, tail: str, real: str) -> Claim:
         if tail:
             pattern = f"{literal}/{tail}" if literal else tail
         elif not literal:
@@ -74,7 +80,22 @@ class Workspace:
         if real == self._text:
             return ""
         prefix = self._text.rstrip("/") + "/"
-        return real[len(prefix) :] if real.startswith(prefix) else None
+        begins = real[: len(prefix)]
+        if begins == prefix or (self.fold_case and begins.casefold() == prefix.casefold()):
+            return real[len(prefix) :]
+        return None
+
+
+def _literal(part: str) -> str | None:
+    """What a part of a pattern is called on disk; None if it may be called several things."""
+    if _SPECIAL.search(part) is None:
+        return part
+    return None if _SPECIAL.search(_ESCAPED.sub("", part)) else _ESCAPED.sub(r"\1", part)
+
+
+def _escaped(path: str) -> str:
+    """A path as a pattern that matches nothing else."""
+    return _SPECIAL.sub(r"\\\g<0>", path)
 
 
 def _shown(path: str) -> str:
