@@ -157,9 +157,10 @@ class Site:
 
     def are_kin(self, a: str, b: str) -> bool:
         """Whether one is an ancestor of the other: a child may touch what its parent holds."""
-        return b in self._above(a) or a in self._above(b)
+        return b in self.above(a) or a in self.above(b)
 
-    def _above(self, task_id: str) -> Iterator[str]:
+    def above(self, task_id: str) -> Iterator[str]:
+        """The ancestors of a task, the nearest first."""
         while (parent := self.parents.get(task_id)) is not None:
             yield parent
             task_id = parent
@@ -168,7 +169,7 @@ class Site:
 
     def clashes(self) -> list[str]:
         """Who was there at the same time although their claims conflict, or touched one path."""
-        found = []
+        found: list[str] = []
         for a, b in combinations(self.visits, 2):
             met = a.began.number < b.gone.number and b.began.number < a.gone.number
             if met and not self.are_kin(a.task_id, b.task_id):
@@ -176,15 +177,17 @@ class Site:
         return found
 
     def _between(self, a: Visit, b: Visit) -> Iterator[str]:
-        for mine, since in a.holds:
-            for other, since_then in b.holds:
+        for claim, since in a.holds:
+            for another, since_then in b.holds:
                 both = max(since, since_then).number < min(a.gone, b.gone).number
-                if both and _exclude(mine, other):
-                    yield f"{a} holds {mine} while {b} holds {other}"
-        wrote = {each.path for each in a.touches if each.wrote}
-        for each in b.touches:
-            if each.path in wrote or (each.wrote and each.path in {t.path for t in a.touches}):
-                yield f"{a} and {b} both touched {each.path}"
+                if both and _exclude(claim, another):
+                    yield f"{a} holds {claim} while {b} holds {another}"
+        for mine in a.touches:
+            for other in b.touches:
+                # Whoever has touched something claims it until it is gone.
+                both = max(mine.at, other.at).number < min(a.gone, b.gone).number
+                if both and mine.path == other.path and (mine.wrote or other.wrote):
+                    yield f"{a} and {b} both touched {mine.path}"
 
     def unclaimed(self) -> list[str]:
         """Paths that were touched without being claimed by then."""
