@@ -40,9 +40,15 @@ class Agents:
     def __init__(self, play: Play) -> None:
         self._play = play
         self._record = play.record
+        self._known: dict[str, Any] = {}
 
     def of(self, plan: Plan) -> Any:
-        """The agent of a plan, ready to be submitted."""
+        """The agent of a plan, ready to be submitted; the same one whenever it is asked for."""
+        if plan.task.id not in self._known:
+            self._known[plan.task.id] = self._make(plan)
+        return self._known[plan.task.id]
+
+    def _make(self, plan: Plan) -> Any:
         agent = FakeAgent(self._record.site, self._course(plan), swallows=plan.swallows)
         if plan.place == "thread":
             return agent.in_a_thread()
@@ -66,7 +72,7 @@ class Agents:
         return deed
 
     def _check_arguments(self, plan: Plan, visit: Visit) -> None:
-        for task_id, value in zip(plan.given, visit.given, strict=True):
+        for task_id, value in zip(plan.given, visit.given, strict=False):
             if not str(value).startswith(f"{task_id}#"):
                 self._record.oddities.append(f"{visit} got {value!r} for the result of {task_id}")
         if plan.given:
@@ -185,7 +191,7 @@ class Agents:
         async def wait(context: TaskContext) -> bool:
             tasks = [self._play.task(plan) for plan in step.plans]
             asked = self._record.site.now()
-            with self._play.asking(tasks, visit.task_id), visit.waiting():
+            with self._play.asking(tasks, context), visit.waiting():
                 result = await context.run(tasks)
             for outcome in result.outcomes:
                 self._record.tell(outcome, asked)

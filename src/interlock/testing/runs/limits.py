@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from interlock.model.claim import Mode
 from interlock.testing.runs.record import Record
 from interlock.testing.runs.story import Story
-from interlock.testing.site import Moment, Visit
+from interlock.testing.site import NEVER, Moment, Visit
 
 
 def over_a_limit(record: Record, lag: float) -> Iterator[str]:
     """Nobody begins, or goes on after a wait, when there is nothing left for it."""
     for visit in record.site.visits:
-        moments = [visit.began, *(until for _, until in visit.lent if until.time < float("inf"))]
+        # Whoever got what it asked for at once has never lent out its slot.
+        waited = [u for since, u in visit.lent if since.time + 3 * lag < u.time < NEVER.time]
+        moments = [visit.began, *waited]
         for moment in moments:
             working = [v for v in record.site.visits if v.has_a_slot_at(moment.number)]
             most = _most(record, "slots", moment, lag)

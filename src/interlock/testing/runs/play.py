@@ -172,28 +172,31 @@ class Play:
     def submit(self, where: Runtime | TaskContext, plan: Plan) -> Handle[Any]:
         """Submit one plan."""
         task = self.task(plan)
-        parent = where.task.id if isinstance(where, TaskContext) else None
-        with self.asking([task], parent):
+        with self.asking([task], where if isinstance(where, TaskContext) else None):
             handle = where.submit(task)
-        self.handles[plan.task.id] = handle
+        self.handles[handle.task_id] = handle
         return handle
 
     @contextmanager
-    def asking(self, tasks: Sequence[Task], parent: str | None = None) -> Iterator[None]:
+    def asking(self, tasks: Sequence[Task], parent: TaskContext | None = None) -> Iterator[None]:
         """Tasks are about to be submitted; if they are refused they were never asked for."""
-        # A second attempt submits the same children again, which is refused.
         fresh = [task for task in tasks if task.id not in self.record.asked]
+        if parent is not None and parent.attempt > 1:
+            # What an earlier attempt submitted in vain runs again, under a name of its own.
+            again = [task for task in tasks if task.id in self.record.asked]
+            names = [f"{task.id}~{parent.attempt}" for task in again]
+            renamed = [task.replace(id=n, after=()) for task, n in zip(again, names, strict=True)]
+            fresh += [task for task in renamed if task.id not in self.record.asked]
         for task in fresh:
             self.record.ask(task)
             if parent is not None:
-                self.record.site.parents[task.id] = parent
+                self.record.site.parents[task.id] = parent.task.id
         try:
             yield
-        except BaseException:
+        finally:
             for task in fresh:
                 if not self._is_known(task.id):
                     del self.record.asked[task.id]
-            raise
 
     def _is_known(self, task_id: str) -> bool:
         assert self.runtime is not None

@@ -142,7 +142,7 @@ class _Storyteller:
             retry=self._retry(),
             estimate=dice.choice((0.5, 2.0)) if self._sometimes("estimates", 0.5) else None,
         )
-        place = self._place()
+        place = self._place(depth)
         courses = tuple(self._course(task, place, depth) for _ in range(dice.choice((1, 2))))
         resists = self._sometimes("resisting", 0.5)
         return Plan(task, courses, place, dice.choice((1, 3, 3, 6)) if resists else 0, args)
@@ -155,10 +155,11 @@ class _Storyteller:
     def _timeout(self) -> float | None:
         return self.dice.choice((0.5, 1.5, 3.0)) if self._sometimes("timeouts", 0.5) else None
 
-    def _place(self) -> Place:
+    def _place(self, depth: int) -> Place:
         if self._sometimes("threads", 0.5):
             return "thread"
-        return "process" if self._sometimes("processes", 0.4) else "loop"
+        # A child may get another name than its plan has, and could not tell in a process.
+        return "process" if self._sometimes("processes", 0.4) and not depth else "loop"
 
     def _claims(self, depth: int) -> tuple[Claim, ...]:
         dice = self.dice

@@ -81,7 +81,7 @@ def late(play: Play) -> Iterator[str]:
         for visit in record.site.of(task_id):
             if timeout is None or visit.gone.time <= visit.began.time + timeout:
                 continue
-            last = visit.attempt == outcome.attempts
+            last = visit.attempt == outcome.attempts == asked.task.retry.attempts
             if last and at.time > visit.began.time + timeout + slack:
                 yield f"13: {task_id} ended at {at.time:g}; {visit} may take {timeout:g} s"
             if last and outcome.status is State.SUCCEEDED:
@@ -98,7 +98,7 @@ def too_stubborn(play: Play) -> Iterator[str]:
     """Whoever swallows its cancellation three times, on the loop, is gone within the grace."""
     record, grace = play.record, play.story.grace
     for visit in record.site.visits:
-        plan = play.plans.get(visit.task_id)
+        plan = play.plans.get(visit.task_id.partition("~")[0])
         if plan is None or visit.told is NEVER or plan.place == "thread":
             continue
         killable = plan.place == "process"
