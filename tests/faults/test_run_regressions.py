@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from interlock import Event, Runtime, State, TaskContext
+from interlock import AttemptOver, Event, Handle, Runtime, State
 from interlock.journal.memory import MemoryJournal
 from interlock.testing.fake_agent import FakeAgent, hangs, works
+from interlock.testing.simulated_backends import Blocking
 from interlock.testing.simulated_ports import simulated_ports
 from interlock.testing.site import Site
 from interlock.testing.virtual_run import simulate
@@ -46,3 +47,32 @@ def test_a_task_that_is_cancelled_as_it_is_submitted_is_not_started(tmp_path: Pa
 
     run = simulate(main)
     assert (run.value(), site.visits, run.time) == (None, [], 0.0)
+
+
+def test_a_thread_that_was_told_to_stop_cannot_wait_for_who_waits_for_its_claims(
+    tmp_path: Path,
+) -> None:
+    handles: list[Handle[None]] = []
+    told: list[str] = []
+
+    def stubborn() -> Blocking[None]:
+        return Blocking(_stubborn())
+
+    async def _stubborn() -> None:
+        await asyncio.sleep(2)
+        try:
+            await handles[0]
+        except AttemptOver as over:
+            told.append(str(over))
+
+    async def quick() -> None:
+        return None
+
+    async def main() -> list[State]:
+        async with Runtime(workspace=tmp_path, ports=simulated_ports()) as runtime:
+            first = runtime.submit(stubborn, writes="a.py", timeout=1)
+            handles.append(runtime.submit(quick, writes="a.py"))
+            return [(await first).status, (await handles[0]).status]
+
+    assert simulate(main).value() == [State.TIMED_OUT, State.SUCCEEDED]
+    assert len(told) == 1
