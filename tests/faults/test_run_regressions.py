@@ -76,3 +76,17 @@ def test_a_thread_that_was_told_to_stop_cannot_wait_for_who_waits_for_its_claims
 
     assert simulate(main).value() == [State.TIMED_OUT, State.SUCCEEDED]
     assert len(told) == 1
+
+
+def test_an_agent_that_can_be_killed_is_not_left_alive(tmp_path: Path) -> None:
+    agent = FakeAgent(Site(), hangs(), swallows=9).in_a_process("stubborn")
+
+    async def main() -> State:
+        async with Runtime(workspace=tmp_path, grace=3, ports=simulated_ports()) as runtime:
+            handle = runtime.submit(agent, id="stubborn")
+            await asyncio.sleep(1)
+            handle.cancel()
+            return (await handle).status
+
+    run = simulate(main)
+    assert (run.value(), run.leaked) == (State.CANCELLED, ())

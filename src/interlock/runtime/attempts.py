@@ -108,6 +108,11 @@ class Attempts:
             if context.cancelled() and context._backend is not None:
                 context._backend.cancel(token, grace)
 
+    def none_killable(self) -> bool:
+        """Whether all that is alive can only be asked to stop."""
+        alive = [context._backend for context in self.alive.values()]
+        return not any(backend is not None and backend.caps.kill for backend in alive)
+
     def stop_all(self) -> None:
         """Have everything stop, whatever the kernel knows."""
         for context in self.alive.values():

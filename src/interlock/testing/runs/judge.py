@@ -63,6 +63,9 @@ def _badly_left(play: Play) -> Iterator[str]:
         if not set(alive) <= set(left.attempts):
             yield f"14: {left.attempts} were said to be alive, and {alive} were"
         record.seen["left by AttemptsStillAlive"] += 1
+        killable = [each for each in left.attempts if _is_killable(play, each)]
+        if killable:
+            yield f"14: {killable} were still alive, and could have been killed"
     elif alive:
         yield f"14: the block was left by {left!r} with {alive} still alive"
     allowed = (AttemptsStillAlive, FatalError, Boom)
@@ -78,3 +81,7 @@ def _badly_left(play: Play) -> Iterator[str]:
         yield f"asyncio complains: {text}"
     for text in result.reached_for:
         yield f"something reached for {text}"
+
+
+def _is_killable(play: Play, task_id: str) -> bool:
+    return task_id in play.plans and play.plans[task_id].place == "process"

@@ -13,6 +13,8 @@ from interlock.testing.runs.record import Record
 from interlock.testing.site import NEVER, Visit
 
 _A_BIT = 1e-6
+_KILLING = 0.5
+"""How long it may take, when the grace is over, until those are gone that are killed."""
 
 
 def too_many_attempts(record: Record) -> Iterator[str]:
@@ -102,10 +104,11 @@ def too_stubborn(play: Play) -> Iterator[str]:
         if plan is None or visit.told is NEVER or plan.place == "thread":
             continue
         killable = plan.place == "process"
-        if (killable or plan.swallows <= 3) and visit.gone.time > visit.told.time + grace + _A_BIT:
+        latest = visit.told.time + grace + 3 * play.story.journal_takes + _A_BIT
+        if (killable or plan.swallows <= 3) and visit.gone.time > latest:
             yield f"14: {visit} was told to stop at {visit.told.time:g}, the grace is {grace:g} s"
     begins, left = record.begins, record.left
     last = max((at.time for at, _ in settled(record).values()), default=begins.time)
-    limit = max(begins.time, last) + grace + 4 * play.story.journal_takes + _A_BIT
+    limit = max(begins.time, last) + grace + _KILLING + 4 * play.story.journal_takes + _A_BIT
     if left.time > limit:
         yield f"14: the block was left at {left.time:g}, {left.time - limit:g} s after the grace"
