@@ -35,6 +35,8 @@ class Attempts:
         self.alive: dict[int, TaskContext] = {}
         """By token."""
         self.backends: Mapping[Place, Backend] = {}
+        self._called_off: set[int] = set()
+        """Tokens of attempts that were told to stop before their start was in the journal."""
         self.endings: dict[str, Ending] = {}
         """How the last attempt of a task ended, until the task settles."""
         self.left: dict[int, Leftover] = {}
@@ -44,6 +46,10 @@ class Attempts:
 
     def start(self, start: Start) -> None:
         """Begin an attempt."""
+        if start.token in self._called_off:
+            self._called_off.remove(start.token)
+            self._shell.report(s.Gone(start.task_id, start.token))
+            return
         handle = self._shell.handles[start.task_id]
         context = TaskContext(self._shell, handle, start.attempt, start.token)
         self.alive[start.token] = context
@@ -87,6 +93,8 @@ class Attempts:
         context = self.alive.get(token)
         if context is not None:
             context.close()
+        else:
+            self._called_off.add(token)
 
     def extend(self, token: int, claims: tuple[Claim, ...]) -> None:
         """An attempt was granted more."""
@@ -99,6 +107,11 @@ class Attempts:
         for token, context in list(self.alive.items()):
             if context.cancelled() and context._backend is not None:
                 context._backend.cancel(token, grace)
+
+    def none_killable(self) -> bool:
+        """Whether all that is alive can only be asked to stop."""
+        alive = [context._backend for context in self.alive.values()]
+        return not any(backend is not None and backend.caps.kill for backend in alive)
 
     def stop_all(self) -> None:
         """Have everything stop, whatever the kernel knows."""

@@ -94,6 +94,8 @@ class Life:
         elif self.shell.broken is None:
             self.shell.take_in(s.Drain())  # from here on nobody would wait for a new task
         cancelled = await self._wait(self.shell.is_quiet, self._grace) or cancelled
+        # Those that can be killed are being killed now, which takes a moment.
+        cancelled = await self._wait(self.shell.attempts.none_killable, _AT_ONCE) or cancelled
         alive = self._leave_behind()
         cancelled = await self._finish(alive) or cancelled
         await self._close()
@@ -188,7 +190,7 @@ class Life:
                 shell.take_in(s.Cancel(handle.task_id, "the run was shut down"))
         if await self._wait(shell.is_quiet, grace) is None and not shell.is_quiet():
             self._stop_everything()
-            shell.attempts.remind(_LAST_WORDS)
+            shell.attempts.remind(_LAST_WORDS / 2)  # and then killed, where that is possible
         cancelled = await self._wait(shell.is_quiet, _LAST_WORDS)
         alive = [context.task.id for context in shell.attempts.alive.values()]
         cancelled = await self._finish(alive) or cancelled
@@ -207,7 +209,7 @@ class Life:
             return
         self._latest = self.shell.loop.time() + _AT_ONCE
         self._stop_everything()
-        self.shell.attempts.remind(_AT_ONCE)
+        self.shell.attempts.remind(_AT_ONCE / 2)
         if self._next_look is not None and not self._next_look.done():
             self._next_look.set_result(None)
 

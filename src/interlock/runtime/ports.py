@@ -13,6 +13,8 @@ from interlock.execution.coroutines import Coroutines
 from interlock.execution.manner import Place
 from interlock.execution.process_backend import Processes
 from interlock.execution.threads import Threads
+from interlock.journal.memory import MemoryJournal
+from interlock.journal.port import Journal
 
 Orphaned = Callable[[int], None]
 """Told, on any thread, that an attempt is gone whose event loop has been closed."""
@@ -31,7 +33,10 @@ def real_backends(
 
 @dataclass(frozen=True)
 class Ports:
-    """The clock, chance and backends of a Runtime. Waiting goes by the clock of the event loop."""
+    """The clock, chance, backends and journal of a Runtime.
+
+    Waiting goes by the clock of the event loop.
+    """
 
     wall: Callable[[], float] = time.time
     """Seconds since 1970, looked at once: when a run starts."""
@@ -41,3 +46,4 @@ class Ports:
     ] = real_backends
     signals: bool = True
     """Whether there are signals to listen to."""
+    journal: Callable[[], Journal] = MemoryJournal

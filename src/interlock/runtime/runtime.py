@@ -9,7 +9,6 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from interlock.errors import InvalidOption, NotRunning
-from interlock.journal.memory import MemoryJournal
 from interlock.kernel import stimuli as s
 from interlock.kernel.kernel import Kernel
 from interlock.model.duration import Duration, seconds
@@ -83,7 +82,7 @@ class Runtime(Submitting):
             raise NotRunning("a Runtime is one run: make a new one instead of entering it again")
         shell = Shell(
             self._kernel,
-            MemoryJournal(),
+            self._ports.journal(),
             self._workspace,
             self.run_id,
             self._ports,

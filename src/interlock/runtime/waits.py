@@ -210,7 +210,9 @@ class Waits:
         if not waiting:
             return
         context = CURRENT.get(None)
-        if context is not None and context._shell is self._shell and not context.cancelled():
+        # An attempt that is over and not gone may not wait either: what it waits for may wait for
+        # what it holds, and nobody can wake a thread.
+        if context is not None and self._shell.attempts.alive.get(context.token) is context:
             ids = tuple(handle.task.id for handle in waiting)
             await self.request(
                 context, lambda number: s.AwaitTasks(context.task.id, context.token, number, ids)

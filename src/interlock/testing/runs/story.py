@@ -1,0 +1,86 @@
+"""The story of a run, as plain data: what a user asks for and when, and what the agents do."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from interlock.model.claim import Claim
+from interlock.model.limits import Rate
+from interlock.model.task import Task
+
+Place = Literal["loop", "thread", "process"]
+
+
+class Step(NamedTuple):
+    """Something an agent does; which of the details count depends on the kind."""
+
+    kind: str
+    seconds: float = 0.0
+    patience: float | None = None
+    """How long to wait for what is asked for before giving up; None: for ever."""
+    claims: tuple[Claim, ...] = ()
+    path: str = ""
+    plans: tuple[Plan, ...] = ()
+    tasks: tuple[str, ...] = ()
+    amount: int = 0
+    steps: tuple[Step, ...] = ()
+
+
+Course = tuple[Step, ...]
+"""What an agent does in one attempt."""
+
+
+class Plan(NamedTuple):
+    """A task, and what its agent does in its first attempt, its second, ...; the last repeats."""
+
+    task: Task
+    courses: tuple[Course, ...]
+    place: Place = "loop"
+    swallows: int = 0
+    given: tuple[str, ...] = ()
+    """Tasks whose handles are among its arguments."""
+
+
+class Act(NamedTuple):
+    """Something the user does at a time."""
+
+    at: float
+    kind: str
+    plans: tuple[Plan, ...] = ()
+    task_id: str = ""
+    patience: float | None = None
+    fail_fast: bool = False
+    deadline: float | None = None
+    name: str = ""
+    amount: int = 0
+
+
+class Story(NamedTuple):
+    """A run from its begin to its end."""
+
+    seed: int
+    slots: int
+    capacity: dict[str, int]
+    limits: dict[str, Rate]
+    grace: float
+    acts: tuple[Act, ...]
+    leaves: Literal["at once", "last"] = "last"
+    """Whether the block is left after the last act, or when all who wait in it have been told."""
+    answers_after: float = 1.0
+    """How long the person takes to answer a question."""
+    journal_takes: float = 0.0
+    """How long the journal takes to make something durable; 0: it does so at once."""
+    bad_listener: bool = False
+    then: tuple[Plan, ...] = ()
+    """What the next run on the same workspace does, if attempts were left alive."""
+
+
+def all_plans(plans: tuple[Plan, ...]) -> dict[str, Plan]:
+    """These plans and those of their children, by id."""
+    found: dict[str, Plan] = {}
+    for plan in plans:
+        found[plan.task.id] = plan
+        for course in plan.courses:
+            for step in course:
+                found |= all_plans(step.plans)
+    return found

@@ -1,0 +1,40 @@
+"""`simulated_ports()`: what a Runtime needs to run on the virtual loop.
+
+async def main():
+    async with Runtime(ports=simulated_ports(seed=7)) as rt:
+        return await rt.submit(my_agent)
+
+outcome = simulate(main, seed=7).value()
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+
+from interlock.journal.memory import MemoryJournal
+from interlock.journal.port import Journal
+from interlock.runtime.ports import Ports
+from interlock.testing.simulated_backends import simulated_backends
+
+EPOCH = 1_700_000_000.0
+"""When simulated time begins, in seconds since 1970."""
+
+
+def simulated_ports(seed: int = 0, journal: Callable[[], Journal] = MemoryJournal) -> Ports:
+    """A clock, chance and backends that depend on nothing but the seed. No signals."""
+    return Ports(
+        wall=_wall,
+        chance=random.Random(seed),
+        backends=simulated_backends,
+        signals=False,
+        journal=journal,
+    )
+
+
+def _wall() -> float:
+    try:
+        return EPOCH + asyncio.get_running_loop().time()
+    except RuntimeError:  # a Runtime may be made before the loop runs
+        return EPOCH
