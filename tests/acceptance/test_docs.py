@@ -1,0 +1,102 @@
+"""The tutorial and the reference are true: code runs, names exist, links lead somewhere."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import interlock
+from interlock import errors
+from tests.acceptance import documents
+
+DOCUMENTS = ["docs/tutorial.md", "docs/library.md"]
+REFERENCE = documents.read("docs/library.md")
+SECTIONS = {
+    title: text
+    for title, _, text in (
+        part.partition("\n") for part in re.split(r"^## ", REFERENCE, flags=re.M)
+    )
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_the_code_prints_what_the_document_says(name: str, tmp_path: Path) -> None:
+    assert documents.check(name, tmp_path) == documents.read(name).count("```python") > 0
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_file_that_is_linked_exists(name: str) -> None:
+    assert documents.missing_links(name) == []
+
+
+def _missing(names: list[str], text: str) -> list[str]:
+    """Those names that stand nowhere in the text as code."""
+    fence = re.compile(r"^```\w*\n.*?^```$", re.M | re.S)
+    code = " ".join([*fence.findall(text), *re.findall(r"`[^`]+`", fence.sub("", text))])
+    said = set(re.findall(r"\w+", code))
+    return [name for name in names if name not in said]
+
+
+def _members(kind: type) -> list[str]:
+    own = [name for name in vars(kind) if not name.startswith("_")]
+    inherited = ["submit", "run", "map"] if issubclass(kind, interlock.Runtime) else []
+    return own + inherited
+
+
+def _options(function: object) -> list[str]:
+    assert callable(function)
+    return [name for name in inspect.signature(function).parameters if name != "self"]
+
+
+def test_the_reference_mentions_every_public_name() -> None:
+    assert _missing(interlock.__all__, REFERENCE) == []
+
+
+@pytest.mark.parametrize(
+    ("section", "names"),
+    [
+        ("Runtime", _options(interlock.Runtime)),
+        ("Runtime", [*_members(interlock.Runtime), "run_id"]),
+        ("Runtime", _members(interlock.RunResult)),
+        ("Task", _options(interlock.Task)),
+        ("Task", _options(interlock.Retry) + _options(interlock.Rate)),
+        ("Handle", [*_members(interlock.Handle), "wait"]),
+        ("Outcome", [field.name for field in dataclasses.fields(interlock.Outcome)]),
+        ("Outcome", [field.name for field in dataclasses.fields(interlock.ErrorRecord)]),
+        ("Outcome", list(interlock.State)),
+        ("Events", list(interlock.Kind)),
+        ("Events", list(interlock.Event._fields)),
+    ],
+)
+def test_a_section_of_the_reference_is_complete(section: str, names: list[str]) -> None:
+    assert _missing([name for name in names if name not in OURS], SECTIONS[section]) == []
+
+
+def test_the_context_is_described_whole() -> None:
+    members = [name for name in _members(interlock.TaskContext) if name not in OURS]
+    assert _missing(members, SECTIONS["TaskContext"]) == []
+
+
+OURS = {"check_open", "close", "renamed", "settle", "settled", "give_up", "shutdown"}
+"""What the runtime uses of these classes; `shutdown` has its own section."""
+
+
+def test_the_tree_of_errors_is_that_of_the_code() -> None:
+    tree = (errors.__doc__ or "").partition("\n\n")[2].strip()
+    assert tree in SECTIONS["Errors"]
+
+
+def test_the_defaults_of_the_reference_are_those_of_the_code() -> None:
+    rows = dict(re.findall(r"^\| `(\w+)` \| (\S+) \|", SECTIONS["Runtime"], re.M))
+    parameters = inspect.signature(interlock.Runtime).parameters
+    assert rows["max_parallel"] == str(parameters["max_parallel"].default)
+    assert rows["workspace"] == f'`"{parameters["workspace"].default}"`'
+    assert rows["grace"] == f"{parameters['grace'].default:g}"
+    assert f"Retry{inspect.signature(interlock.Retry)}".replace("'", "") == (
+        "Retry(attempts: int = 3, backoff: Duration = 1.0, "
+        "max_backoff: Duration = 60.0, jitter: float = 0.25) -> None"
+    )
