@@ -6,13 +6,14 @@ import os
 import re
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 
-_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_EXAMPLE = re.compile(
+    r"^```python\n(.*?)^```$(?:\s+^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL
+)
 _BETWEEN = "<<< next block >>>"
 _TIMES = (
     re.compile(r"\b\d{8}-\d{6}-[0-9a-f]{8}\b"),
@@ -36,13 +37,7 @@ def read(name: str) -> str:
 
 def examples(text: str) -> list[Example]:
     """The blocks of Python in a document; a block of text right after one is what it prints."""
-    blocks = [(found.span(), *found.groups()) for found in _BLOCK.finditer(text)]
-    found = []
-    for (span, language, code), (after, other, said) in pairwise([*blocks, ((0, 0), "", "")]):
-        if language == "python":
-            adjacent = other == "text" and not text[span[1] : after[0]].strip()
-            found.append(Example(code, said if adjacent else None))
-    return found
+    return [Example(*found.groups()) for found in _EXAMPLE.finditer(text)]
 
 
 def printed_by(shown: list[Example], folder: Path) -> list[str]:
