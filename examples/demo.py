@@ -41,7 +41,7 @@ class Demo:
 
     async def run(self, folder: Path) -> RunResult:
         watched = [self._witness.watch(task) for task in self._tasks]
-        async with Runtime(max_parallel=SLOTS, workspace=folder) as rt:
+        async with Runtime(max_parallel=SLOTS, workspace=folder, grace=5) as rt:
             rt.listen(self._history.hear)
             if not self._live:
                 rt.listen(teller(rt, self._history))

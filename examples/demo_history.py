@@ -50,7 +50,7 @@ class History:
     def hear(self, event: Event) -> None:
         """Put down one event."""
         at = event.at - self.began
-        if event.kind is Kind.ASKED and event.fields["asked"] == "Drain":
+        if event.kind is Kind.ASKED and type(event.data).__name__ == "Drain":
             self.stopping = True
         lane = self.lanes.get(event.task_id)
         if lane is None:
