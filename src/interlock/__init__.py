@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from interlock.errors import (
         AgentFailed,
+        AlreadyRunning,
         AttemptOver,
         AttemptsStillAlive,
         BlankId,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         KernelError,
         NotAnAgent,
         NotRunning,
+        NotStorable,
         ProtectedPath,
         RunFailed,
         ShuttingDown,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
         UnknownDependency,
         UnknownResource,
         UnknownTask,
+        UnreadableJournal,
         UsageError,
         WouldBlockTheLoop,
         WouldDeadlock,
@@ -61,6 +64,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AgentFailed",
+    "AlreadyRunning",
     "AttemptOver",
     "AttemptsStillAlive",
     "BlankId",
@@ -85,6 +89,7 @@ __all__ = [
     "Kind",
     "NotAnAgent",
     "NotRunning",
+    "NotStorable",
     "Outcome",
     "Progress",
     "ProtectedPath",
@@ -103,6 +108,7 @@ __all__ = [
     "UnknownDependency",
     "UnknownResource",
     "UnknownTask",
+    "UnreadableJournal",
     "Usage",
     "UsageError",
     "WouldBlockTheLoop",

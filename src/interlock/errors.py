@@ -26,6 +26,9 @@ InterlockError
 ├── AgentFailed                for agents to raise: says whether and when to try again
 ├── AttemptOver                an agent that used its context after its attempt was over
 ├── WouldDeadlock              a wait in mid-flight that could never have ended
+├── NotStorable                a value that JSON cannot hold; says which part of it
+├── AlreadyRunning             another coordinator has this journal; says which
+├── UnreadableJournal          a journal that is damaged, foreign, too new or out of reach
 └── KernelError                a bug in Interlock, or a caller that breaks the kernel's contract
     ├── IllegalTransition      carries the story of the task
     └── ClockWentBack
@@ -219,6 +222,42 @@ class AttemptOver(InterlockError):
 
 class WouldDeadlock(InterlockError):
     """A wait in mid-flight was denied because it could never have ended."""
+
+
+class NotStorable(InterlockError):
+    """A value cannot be kept in the journal. `path` says where in it, `kind` names the type."""
+
+    def __init__(self, path: str, kind: str, problem: str = "") -> None:
+        self.path = path
+        self.kind = kind
+        super().__init__(
+            f"{path} is {problem or f'a {kind}'}, which the journal cannot keep; return plain data,"
+            " a dataclass or a Pydantic model, or write it to a file and return its path"
+        )
+
+
+class AlreadyRunning(InterlockError):
+    """Another coordinator has this journal: process `pid` on `host`, since `since` (ISO 8601)."""
+
+    def __init__(self, journal: str, pid: int, host: str, since: str) -> None:
+        self.journal = journal
+        self.pid = pid
+        self.host = host
+        self.since = since
+        who = f"process {pid} on {host} since {since}" if pid else "somebody who did not say who"
+        super().__init__(
+            f"{journal} is in use by {who}; let that one end, or use another journal. "
+            "Reading it is possible meanwhile."
+        )
+
+
+class UnreadableJournal(InterlockError):
+    """A journal cannot be used as it is. Nothing in the file was changed."""
+
+    def __init__(self, journal: str, problem: str, advice: str) -> None:
+        self.journal = journal
+        self.problem = problem
+        super().__init__(f"{journal}: {problem}. {advice}")
 
 
 class KernelError(InterlockError):

@@ -1,0 +1,199 @@
+"""JSON for what the journal keeps, and back: the same types come out as went in. No pickle.
+
+Plain data is plain JSON. Whatever JSON has no word for is an object with its type under `$`:
+
+    {"$": "tuple", "of": [1, 2]}                a type that everybody has
+    {"$": "Claim", "of": {"resource": ...}}     a record of ours, without what is default in it
+    {"$": "app.models:Report", "of": {...}}     a dataclass, enum, named tuple or Pydantic model
+
+The last kind becomes an object again if its class is loaded at that time, and plain data
+otherwise: a journal never makes anybody import anything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from interlock.errors import NotStorable
+from interlock.journal import everyday, outcomes, records, shapes, tasks
+from interlock.journal.redaction import Redaction
+from interlock.model.outcome import Outcome
+from interlock.model.task import Task
+
+MAX_DEPTH = 100
+"""Nesting beyond this is refused: it is most likely a structure that contains itself."""
+_LARGEST = 10**4000
+"""Python neither writes nor reads much longer numbers as text."""
+
+_as_json = json.JSONEncoder(
+    ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")
+).encode
+Encoder = Callable[["Walk", Any], Any]
+
+
+def _encode(tree: Any) -> str:
+    text = _as_json(tree)
+    if not text.isascii():
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:  # half a surrogate pair: only an escape can hold it
+            return json.dumps(tree, allow_nan=False, separators=(",", ":"))
+    return text
+
+
+class Unstorable(Exception):
+    """On its way up from the value that cannot be stored, collecting the path to it."""
+
+    def __init__(self, value: Any, problem: str = "") -> None:
+        self.kind = shapes.name_of(type(value))
+        self.problem = problem
+        self.path: list[str] = []
+
+
+class Codec:
+    """Writes and reads values. `known` are further named tuples that become themselves again."""
+
+    def __init__(self, known: Iterable[type] = (), redact: Iterable[str] = ()) -> None:
+        self.redaction = Redaction(redact)
+        self._known: dict[str, type] = {each.__name__: each for each in (*records.OURS, *known)}
+        ours = {each: records.encoder(each) for each in self._known.values()}
+        self.encoders: dict[type, Encoder] = {**everyday.ENCODERS, **ours}
+        self.encoders[Task] = tasks.encode
+        self.encoders[Outcome] = outcomes.encode
+
+    def dumps(self, value: Any, what: str = "value") -> str:
+        """The value as JSON; raises NotStorable, with the path from `what` to what cannot be."""
+        return self._text(Walk(self, lenient=False), value, what)
+
+    def dumps_leniently(self, value: Any) -> str:
+        """The same, with the type in the place of whatever cannot be stored."""
+        try:
+            return self._text(Walk(self, lenient=True), value, "value")
+        except NotStorable as bad:
+            return self.dumps(records.NotStored(bad.kind, bad.path))
+
+    def task(self, task: Task) -> tuple[str, str]:
+        """A task as JSON, and its fingerprint."""
+        walk = Walk(self, lenient=True)
+        try:
+            tree = tasks.encode(walk, task)
+        except Unstorable:  # arguments that contain themselves: the program brings them again
+            tree = tasks.encode(walk, task.replace(args=(), kwargs={}))
+        same = tasks.fingerprint(_encode(tasks.work_of(walk, task, tree["of"])))
+        text = _encode(tree)
+        if self.redaction.may_be_in(text):
+            text = _encode(self.redaction.tree(json.loads(text)))
+        return text, same
+
+    def loads(self, text: str | bytes) -> Any:
+        """The value that was written."""
+        return json.loads(text, object_hook=self._restore)
+
+    def _text(self, walk: Walk, value: Any, what: str) -> str:
+        try:
+            text = _encode(walk.tree(value))
+        except Unstorable as bad:
+            path = what + "".join(reversed(bad.path))
+            raise NotStorable(path, bad.kind, bad.problem) from None
+        if self.redaction.may_be_in(text):
+            text = _encode(self.redaction.tree(json.loads(text)))
+        return text
+
+    def _restore(self, fields: dict[str, Any]) -> Any:
+        kind = fields.get("$")
+        if kind is None or "of" not in fields:
+            return fields
+        of = fields["of"]
+        if kind == "Task":
+            return tasks.restored(of)
+        if kind == "Outcome":
+            return outcomes.restored(of)
+        if kind in self._known:
+            return records.restored(self._known[kind], of)
+        if kind in everyday.DECODERS:
+            return everyday.DECODERS[kind](of)
+        return shapes.restored(kind, of)
+
+
+class Walk:
+    """One value on its way to JSON."""
+
+    __slots__ = ("_depth", "_encoders", "lenient", "redaction")
+
+    def __init__(self, codec: Codec, lenient: bool) -> None:
+        self._encoders = codec.encoders
+        self._depth = 0
+        self.redaction = codec.redaction
+        self.lenient = lenient
+
+    def tree(self, value: Any) -> Any:
+        """The value in terms of what JSON has."""
+        kind = type(value)
+        if kind is str or value is None or kind is bool:
+            return value
+        if kind is int:
+            if -_LARGEST < value < _LARGEST:
+                return value
+            return self.refused(value, "a number of more than 4,000 digits")
+        encoder = self._encoders.get(kind)
+        if encoder is None:
+            encoder = shapes.encoder(kind)
+            if encoder is None:
+                return self.refused(value)
+            self._encoders[kind] = encoder
+        return encoder(self, value)
+
+    def refused(self, value: Any, problem: str = "") -> Any:
+        """What stands in the place of something that cannot be stored, if that is allowed."""
+        bad = Unstorable(value, problem)
+        if not self.lenient:
+            raise bad
+        return records.stand_in(self, value, bad.kind)
+
+    def items(self, values: Iterable[Any]) -> list[Any]:
+        """Each of several values."""
+        self._go_deeper(values)
+        found: list[Any] = []
+        try:
+            for value in values:
+                found.append(self.tree(value))
+        except Unstorable as bad:
+            bad.path.append(f"[{len(found)}]")
+            raise
+        finally:
+            self._depth -= 1
+        return found
+
+    def fields(self, values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+        """Each of several named values."""
+        self._go_deeper(values)
+        name = ""
+        found: dict[str, Any] = {}
+        try:
+            for name, value in values:
+                found[name] = self.tree(value)
+        except Unstorable as bad:
+            bad.path.append(f".{name}" if name.isidentifier() else f"[{name!r}]")
+            raise
+        finally:
+            self._depth -= 1
+        return found
+
+    def _go_deeper(self, value: Any) -> None:
+        if self._depth >= MAX_DEPTH:
+            # Not even leniently: what contains itself would be written a hundred times over.
+            raise Unstorable(value, f"nested more than {MAX_DEPTH} deep, or contains itself")
+        self._depth += 1
+
+    def whole(self, value: Any, what: str) -> Any:
+        """The value if all of it can be stored; otherwise what is in the way."""
+        lenient, self.lenient = self.lenient, False
+        try:
+            return self.tree(value)
+        except Unstorable as bad:
+            path = what + "".join(reversed(bad.path))
+            return self.tree(records.NotStored(bad.kind, path))
+        finally:
+            self.lenient = lenient

@@ -1,0 +1,52 @@
+"""Following a run from another process: looking four times a second, and never more often."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+
+from interlock.journal.reader import Reader, Run
+from interlock.model.event import Event
+
+PAUSE = 0.25
+"""Seconds between two looks."""
+
+
+def follow(
+    reader: Reader, run: Run, since: int = 0, stop: threading.Event | None = None
+) -> Iterator[Event]:
+    """The events of a run after a number, those to come included; ends with the run.
+
+    A run that was cut off never ends by itself: set `stop`, from another thread, to end earlier.
+    """
+    stop = stop or threading.Event()
+    while True:
+        page, over = _look(reader, run, since)
+        yield from page
+        if page:
+            since = page[-1].number
+        elif over or stop.is_set():
+            return
+        else:
+            stop.wait(PAUSE)
+
+
+async def follow_async(reader: Reader, run: Run, since: int = 0) -> AsyncIterator[Event]:
+    """The same on an event loop. Stop by not asking for more."""
+    while True:
+        page, over = _look(reader, run, since)
+        for event in page:
+            yield event
+        if page:
+            since = page[-1].number
+        elif over:
+            return
+        else:
+            await asyncio.sleep(PAUSE)
+
+
+def _look(reader: Reader, run: Run, since: int) -> tuple[list[Event], bool]:
+    # In this order: events may come between the two looks, but none after the end of the run.
+    over = not reader.run(run.id).is_open
+    return reader.events(run, since), over

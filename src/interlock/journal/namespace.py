@@ -1,0 +1,48 @@
+"""Durable records by namespace: what the systems keep beside the story of their runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from interlock.journal import queries
+from interlock.journal.batch import Batch
+from interlock.journal.codec import Codec
+from interlock.journal.reader import Reader
+from interlock.journal.rows import column, row
+from interlock.journal.writer import Writer
+
+
+class Namespace:
+    """Values by key. Whoever has awaited `put` or `delete` can rely on it, whatever happens."""
+
+    def __init__(self, name: str, codec: Codec, writer: Writer, reader: Reader) -> None:
+        self.name = column(name)
+        self._codec = codec
+        self._writer = writer
+        self._reader = reader
+
+    def get(self, key: str, otherwise: Any = None) -> Any:
+        """What was put under a key."""
+        return self._reader.record(self.name, key, otherwise)
+
+    def items(self) -> Iterator[tuple[str, Any]]:
+        """All of them, by key."""
+        return self._reader.records(self.name)
+
+    async def put(self, key: str, value: Any) -> None:
+        """Keep a value under a key, instead of what was there. Raises NotStorable."""
+        batch = Batch()
+        key = column(self._codec.redaction.text(key))
+        text = self._codec.dumps(value, f"record {key!r}")
+        batch.add(
+            queries.PUT_RECORD,
+            (self.name, key, *row(text, batch.files, self.name, key)),
+        )
+        await self._writer.put(batch)
+
+    async def delete(self, key: str) -> None:
+        """Forget a key, if it is there."""
+        batch = Batch()
+        batch.add(queries.DELETE_RECORD, (self.name, column(self._codec.redaction.text(key))))
+        await self._writer.put(batch)

@@ -1,0 +1,184 @@
+"""Opening the database file, or saying clearly why not. A file that is refused is not touched."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+from urllib.parse import quote
+
+from interlock.errors import UnreadableJournal
+from interlock.journal.schema import APPLICATION_ID, MIGRATIONS, VERSION
+
+_BUSY = 5.0
+"""Seconds for which SQLite itself waits for a lock before it reports one."""
+_CHECKED = 32 * 1024 * 1024
+"""Files up to this size, in bytes, are checked as a whole when they are opened."""
+
+
+def open_to_write(path: Path, synchronous: str) -> sqlite3.Connection:
+    """For the one writer; the journal is made if there is none, and brought up to date."""
+    if not path.exists():
+        _create(path)
+    check(path)
+    if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
+        raise UnreadableJournal(
+            str(path),
+            "you may not write it",
+            "Change the permissions of the file and its folder, or choose another place",
+        )
+    connection = _connect(path, "rw")
+    try:
+        _migrate(connection)
+        (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        connection.execute(f"PRAGMA synchronous = {synchronous}")
+        connection.execute(f"PRAGMA journal_size_limit = {64 * 1024 * 1024}")
+    except BaseException:
+        connection.close()
+        raise
+    if mode != "wal":
+        connection.close()
+        raise UnreadableJournal(
+            str(path),
+            "this file system has no shared memory for SQLite's write-ahead log",
+            "Choose a place on a local disk",
+        )
+    return connection
+
+
+def open_to_read(path: Path) -> sqlite3.Connection:
+    """For any number of readers, while somebody writes or not."""
+    check(path, wholly=False)
+    connection = _connect(path, "ro")
+    try:
+        connection.execute("SELECT 1 FROM runs LIMIT 1").fetchone()
+    except sqlite3.OperationalError as error:
+        connection.close()
+        if Path(f"{path}-wal").exists():
+            raise damaged(path, str(error)) from error
+        # Nobody writes it, and we may not either: then there is nothing to be kept apart from.
+        connection = _connect(path, "ro&immutable=1")
+    connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def check(path: Path, wholly: bool = True) -> None:
+    """Raise UnreadableJournal unless this is a journal that we can use."""
+    if path.is_dir():
+        raise UnreadableJournal(str(path), "this is a folder", "Name a file in it")
+    if not path.exists():
+        raise UnreadableJournal(
+            str(path), "there is no such file", "Look for the name, or run something with it first"
+        )
+    if not os.access(path, os.R_OK):
+        raise UnreadableJournal(
+            str(path), "you may not read it", "Change the permissions, or choose another place"
+        )
+    try:
+        _check_header(path)
+        if wholly:
+            _check_pages(path)
+    except sqlite3.Error as error:
+        raise damaged(path, str(error)) from error
+
+
+def _check_header(path: Path) -> None:
+    # Immutable: so SQLite makes no files beside a database that may be somebody else's.
+    connection = _connect(path, "ro&immutable=1")
+    try:
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        (page_size,) = connection.execute("PRAGMA page_size").fetchone()
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    finally:
+        connection.close()
+    if application != APPLICATION_ID:
+        raise UnreadableJournal(
+            str(path),
+            "this is no journal of Interlock, but somebody else's file",
+            "Choose another name for the journal",
+        )
+    if version > VERSION:
+        raise UnreadableJournal(
+            str(path),
+            f"it was written by a newer Interlock (format {version}; this one knows {VERSION})",
+            "Use that version, or choose another name for the journal",
+        )
+    if os.stat(path).st_size % page_size or not pages:
+        raise damaged(path, "it was cut off in the middle")
+
+
+def _check_pages(path: Path) -> None:
+    """Whether the file hangs together. What is in its rows has checksums, looked at when read."""
+    if os.stat(path).st_size > _CHECKED:
+        return
+    connection = _connect(path, "ro")
+    try:
+        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    finally:
+        connection.close()
+    if found != "ok":
+        raise damaged(path, found)
+
+
+def means_damage(error: sqlite3.DatabaseError) -> bool:
+    """Whether an error of SQLite is about the file and not about the moment."""
+    return "malformed" in str(error) or "not a database" in str(error)
+
+
+def damaged(path: Path, how: str) -> UnreadableJournal:
+    """What to say about a file that is not as it was written."""
+    return UnreadableJournal(
+        str(path),
+        f"the file is damaged ({' '.join(how.split())})",
+        f"Restore it from a copy; or move it away, with {path.name}-wal and {path.name}-shm if they"
+        f" are there, and start anew. `sqlite3 {path.name} .recover` may save what is in it",
+    )
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        f"file:{quote(str(path))}?mode={mode}",
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+        timeout=_BUSY,
+    )
+
+
+def _create(path: Path) -> None:
+    """Under another name first, so that there never is half a journal."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = path.with_name(f".{path.name}.new")
+        for leftover in (new, Path(f"{new}-wal"), Path(f"{new}-shm"), Path(f"{new}-journal")):
+            leftover.unlink(missing_ok=True)
+        connection = _connect(new, "rwc")
+        try:
+            connection.execute("PRAGMA page_size = 4096")
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            _migrate(connection)
+            connection.execute("PRAGMA journal_mode = WAL")
+        finally:
+            connection.close()
+        os.replace(new, path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except (OSError, sqlite3.Error) as error:
+        raise UnreadableJournal(
+            str(path),
+            f"it cannot be made ({error})",
+            "Check that the folder may be written and that there is room, or choose another place",
+        ) from error
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    for number in range(version, VERSION):
+        connection.executescript(
+            f"BEGIN; {MIGRATIONS[number]} PRAGMA user_version = {number + 1}; COMMIT;"
+        )

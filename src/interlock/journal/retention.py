@@ -1,0 +1,65 @@
+"""What is forgotten: old runs, in pieces that hold nobody up, and files that no row names."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Collection, Iterator, Sequence
+
+from interlock.journal import queries, schema
+from interlock.journal.batch import Batch
+from interlock.journal.disk import Disk
+from interlock.journal.files import Files
+from interlock.journal.history import KEPT
+from interlock.journal.reader import Reader, Run
+
+_PIECE = 5_000
+"""So many events go in one transaction: those of a running agent must not wait for long."""
+
+
+def doomed(
+    runs: Sequence[Run], current: Run | None, now: float, keep: int | None, age: float | None
+) -> list[Run]:
+    """Which runs to forget. Never one that is open: somebody may want to resume it."""
+    current_no = -1 if current is None else current.no
+    closed = [run for run in runs if not run.is_open and run.no != current_no]
+    surplus = 0 if keep is None else max(0, len(closed) - keep)
+    return [
+        run
+        for index, run in enumerate(closed)
+        if index < surplus or (age is not None and (run.ended_at or now) < now - age)
+    ]
+
+
+def removal(reader: Reader, run: Run) -> Iterator[Batch]:
+    """Batches that remove a run. Until the last of them it is still listed, with fewer events."""
+    first, end = schema.seq(run.no, 0), schema.seq(run.no + 1, 0)
+    left = reader.last(run)
+    while left > 0:
+        batch = Batch()
+        batch.add(queries.DELETE_EVENTS, (first, end, _PIECE))
+        yield batch
+        left -= _PIECE
+    batch = Batch()
+    batch.add(queries.DELETE_TASKS, (run.no,))
+    batch.add(queries.DELETE_RUN, (run.no,))
+    yield batch
+
+
+class Sweep(Batch):
+    """Gives room back to the file system, and removes files that no row names."""
+
+    def __init__(self, files: Files) -> None:
+        super().__init__()
+        self._beside = files
+
+    def apply(self, disk: Disk, connection: sqlite3.Connection) -> None:
+        disk.execute(connection, queries.FORGET_HISTORY, (KEPT,))
+        connection.execute("PRAGMA incremental_vacuum").fetchall()
+
+    def afterwards(self, connection: sqlite3.Connection, just_written: Collection[str]) -> None:
+        # Nothing depends on it, and the next one tries again.
+        with contextlib.suppress(OSError, sqlite3.Error):
+            named = {name for (name,) in connection.execute(queries.FILES)}
+            self._beside.remove_all_but(named | set(just_written))
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()

@@ -1,0 +1,94 @@
+"""The tables of a journal, and how older ones become today's.
+
+`events` is the truth, each with a checksum. `tasks` is folded from it in the same transactions,
+for readers that want the state and not the story. An event's `seq` is made of the number of its
+run and its own number in it, so one tree serves both orders, and appending is at its end.
+"""
+
+from __future__ import annotations
+
+APPLICATION_ID = 0x494C4B4A
+"""In the header of the file: `ILKJ`. Tells our databases from everybody else's."""
+
+NUMBERS = 40
+"""So many bits of a `seq` are the number of the event; those above are the number of its run."""
+
+_FIRST = """
+CREATE TABLE runs (
+    no INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    started_at REAL NOT NULL,
+    ended_at REAL,
+    inherits TEXT,
+    options TEXT NOT NULL
+);
+CREATE TABLE events (
+    seq INTEGER PRIMARY KEY,
+    at REAL NOT NULL,
+    kind TEXT NOT NULL,
+    task_id TEXT NOT NULL,
+    data TEXT,
+    file TEXT,
+    checksum INTEGER NOT NULL
+);
+CREATE INDEX events_with_files ON events (file) WHERE file IS NOT NULL;
+CREATE TABLE tasks (
+    run INTEGER NOT NULL,
+    task_id TEXT NOT NULL,
+    state TEXT,
+    since REAL,
+    agent TEXT,
+    labels TEXT,
+    key TEXT,
+    fingerprint TEXT,
+    attempts INTEGER,
+    token INTEGER,
+    submitted INTEGER,
+    settled INTEGER,
+    started_at REAL,
+    PRIMARY KEY (run, task_id)
+) WITHOUT ROWID;
+CREATE TABLE keys (
+    key TEXT PRIMARY KEY,
+    run TEXT NOT NULL,
+    task_id TEXT NOT NULL,
+    fingerprint TEXT,
+    at REAL NOT NULL,
+    data TEXT,
+    file TEXT,
+    checksum INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE records (
+    namespace TEXT NOT NULL,
+    key TEXT NOT NULL,
+    data TEXT,
+    file TEXT,
+    checksum INTEGER NOT NULL,
+    PRIMARY KEY (namespace, key)
+) WITHOUT ROWID;
+CREATE TABLE history (
+    agent TEXT NOT NULL,
+    label TEXT NOT NULL,
+    n INTEGER NOT NULL,
+    mean REAL NOT NULL,
+    m2 REAL NOT NULL,
+    at REAL NOT NULL,
+    PRIMARY KEY (agent, label)
+) WITHOUT ROWID;
+CREATE TABLE last_write (one INTEGER PRIMARY KEY CHECK (one = 1), name TEXT NOT NULL);
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST,)
+"""Each makes the next version out of the one before. Never change one that was released."""
+
+VERSION = len(MIGRATIONS)
+
+
+def seq(run: int, number: int) -> int:
+    """Where an event is in the whole journal."""
+    return run << NUMBERS | number
+
+
+def number(seq: int) -> int:
+    """The number of an event in its run."""
+    return seq & (1 << NUMBERS) - 1

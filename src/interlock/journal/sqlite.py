@@ -1,0 +1,136 @@
+"""The journal in a SQLite file: what is acknowledged survives, and other processes can read it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from interlock.errors import InterlockError
+from interlock.journal import queries, retention
+from interlock.journal.batch import Batch
+from interlock.journal.codec import Codec
+from interlock.journal.disk import Disk
+from interlock.journal.fold import Fold
+from interlock.journal.lock import Lock
+from interlock.journal.namespace import Namespace
+from interlock.journal.reader import Reader, Run
+from interlock.journal.store import Durability, Store
+from interlock.journal.writer import OnTrouble, Writer, WriterThread
+from interlock.model.event import Event, Kind
+
+MakeWriter = Callable[[Store, OnTrouble], Writer]
+
+
+def _nobody_listens(_: Exception | None) -> None:
+    return
+
+
+class SqliteJournal:
+    """A journal and, after `begin()`, one run in it. Made on the event loop that will use it.
+
+    `known` are the named tuples that events carry; `redact` lists secrets, which are replaced by
+    `***` in whatever is written. `read` gives access to what is in the file.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        durability: Durability = "full",
+        redact: Iterable[str] = (),
+        known: Iterable[type] = (),
+        on_trouble: OnTrouble = _nobody_listens,
+        disk: Disk | None = None,
+        writer: MakeWriter = WriterThread,
+    ) -> None:
+        # One name for one file: the lock is beside it, wherever a link to it may be.
+        self.path = Path(path).expanduser().resolve()
+        self.codec = Codec(known, redact)
+        self.run: Run | None = None
+        self._fold: Fold | None = None
+        self._last = 0
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = Lock(self.path)
+        try:
+            self._store = Store(self.path, durability, disk or Disk())
+            self.read = Reader(self.path, self.codec)
+            self._writer = writer(self._store, on_trouble)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    async def begin(
+        self,
+        run_id: str,
+        started_at: float,
+        *,
+        inherits: str | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Run:
+        """Begin a run or, if there is one with this id, open it again and go on in it."""
+        known = [each for each in self.read.runs() if each.id == run_id]
+        no = known[0].no if known else self.read.next_no()
+        batch = Batch()
+        kept = self.codec.dumps(options or {}, "options")
+        batch.add(queries.BEGIN_RUN, (no, run_id, started_at, inherits, kept))
+        await self._writer.put(batch)
+        self.run = self.read.run(run_id)
+        self._last = self.read.last(self.run)
+        self._fold = Fold(no, self.codec)
+        return self.run
+
+    # -- the port ---------------------------------------------------------------------------
+
+    def append(self, events: Sequence[Event]) -> Awaitable[None]:
+        """Take in what happened in one turn of the loop. It is in when the awaitable is done."""
+        if self._fold is None:
+            raise InterlockError("a run has to begin() before it can be journaled")
+        batch = self._fold.batch(events)
+        if events:
+            self._last = events[-1].number
+        return self._writer.put(batch)
+
+    def since(self, number: int, most: int = 1000) -> Sequence[Event]:
+        """The events that come after this number and are there for good, at most so many."""
+        if self.run is None:
+            return ()
+        found = self.read.events(self.run, number, most)
+        missed = found[0].number - number - 1 if found else 0
+        if missed:
+            first = found[0]
+            gap = Event(first.number - 1, first.at, Kind.MISSED, "", {"events": missed})
+            return [gap, *found][:most]
+        return found
+
+    @property
+    def last(self) -> int:
+        """The number of the last event that was appended."""
+        return self._last
+
+    def close(self) -> None:
+        """Write what is left, and let others have the journal. Raises if that is not possible."""
+        try:
+            self._writer.close()
+        finally:
+            self.read.close()
+            self._store.close()
+            self._lock.release()
+
+    # -- beside the run ---------------------------------------------------------------------
+
+    def records(self, name: str) -> Namespace:
+        """Durable records that outlive the run."""
+        return Namespace(name, self.codec, self._writer, self.read)
+
+    async def prune(self, *, now: float, keep: int | None = None, age: float | None = None) -> int:
+        """Forget the oldest closed runs: all but the last `keep`, and those ended `age` s ago.
+
+        What idempotency keys brought, records and history stay. Returns how many runs went.
+        """
+        doomed = retention.doomed(self.read.runs(), self.run, now, keep, age)
+        for run in doomed:
+            for batch in retention.removal(self.read, run):
+                await self._writer.put(batch)
+        await self._writer.put(retention.Sweep(self._store.files))
+        return len(doomed)

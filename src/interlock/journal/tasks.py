@@ -1,0 +1,90 @@
+"""Tasks as the journal keeps them: an agent is a name, a task has a fingerprint.
+
+Code is not stored. Whoever resumes a run submits the same tasks again, and the fingerprint says
+whether they are the same.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from interlock.journal.shapes import name_of
+from interlock.model.claim import Claim, Mode
+from interlock.model.task import Task
+
+if TYPE_CHECKING:
+    from interlock.journal.codec import Walk
+
+_DEFAULTS = [(each.name, getattr(Task("default"), each.name)) for each in dataclasses.fields(Task)]
+
+
+def agent_name(agent: Any) -> str:
+    """Who an agent is, in the same words in every process."""
+    while True:
+        inner = getattr(agent, "func", None) or getattr(agent, "function", None)
+        if not callable(inner):
+            break
+        agent = inner  # a partial, or an agent for a process
+    if agent is None or isinstance(agent, str):
+        return agent or ""
+    return name_of(agent if inspect.isroutine(agent) or isinstance(agent, type) else type(agent))
+
+
+def encode(walk: Walk, task: Task) -> Any:
+    """What is not default; agents and types by their names; of arguments, what can be stored."""
+    lenient, walk.lenient = walk.lenient, True
+    of: dict[str, Any] = {}
+    try:
+        for name, default in _DEFAULTS:
+            value = getattr(task, name)
+            if value is default:
+                continue
+            if name == "claims":
+                of[name] = [[each.resource, each.mode._value_, each.amount] for each in value]
+            elif name == "agent" or name == "output":
+                of[name] = agent_name(value)
+            elif name == "after":
+                of[name] = list(value)
+            else:
+                of[name] = walk.tree(value)
+    finally:
+        walk.lenient = lenient
+    return {"$": "Task", "of": of}
+
+
+def restored(of: dict[str, Any]) -> Task:
+    """The task again, with the names of its agent and its output type in their places."""
+    fields = dict(of)
+    if "claims" in of:
+        fields["claims"] = [Claim(name, Mode(mode), amount) for name, mode, amount in of["claims"]]
+    return Task(**fields)
+
+
+def work_of(walk: Walk, task: Task, of: dict[str, Any]) -> list[Any]:
+    """What makes a task the same work: its agent, prompt, arguments and claims."""
+    return [
+        of.get("agent"),
+        _settings(walk, task.agent),
+        of.get("prompt"),
+        of.get("args"),
+        sorted(of["kwargs"].items()) if "kwargs" in of else None,
+        sorted(of["claims"]) if "claims" in of else None,
+    ]
+
+
+def fingerprint(work: str) -> str:
+    """A short name for the work that this JSON describes."""
+    return hashlib.sha256(work.encode()).hexdigest()[:32]
+
+
+def _settings(walk: Walk, agent: Any) -> Any:
+    """What else makes an agent: the arguments of a partial, the fields of a dataclass."""
+    if inspect.isroutine(agent) or isinstance(agent, type | str | None):
+        return None
+    if isinstance(agent, functools.partial):
+        return walk.tree([agent.args, sorted(agent.keywords.items()), _settings(walk, agent.func)])
+    return walk.tree(agent)
