@@ -17,6 +17,7 @@ InterlockError
 │   ├── InvalidOwnership
 │   ├── ShuttingDown           submitted after drain or shutdown was asked for
 │   ├── NotRunning             a Runtime was used before it was entered, or after it was left
+│   ├── ChangedTask            a run was taken up, and a task of it is not what it was
 │   ├── NotAnAgent             cannot be called, or not with the arguments given
 │   └── WouldBlockTheLoop      a blocking wait where only `await` may wait
 ├── TaskFailed                 `await handle.result()` of a task that did not succeed
@@ -148,6 +149,10 @@ class ShuttingDown(UsageError):
 
 class NotRunning(UsageError):
     """A Runtime was used before it was entered with `async with`, or after it was left."""
+
+
+class ChangedTask(UsageError):
+    """A run was taken up again, and one of its tasks was submitted as another one."""
 
 
 class NotAnAgent(UsageError):

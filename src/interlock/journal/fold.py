@@ -101,7 +101,7 @@ class _Turn:
             )
         elif kind in _STATES:
             self._change(task_id, state=kind._value_, since=at)
-        elif kind is Kind.SETTLED:
+        elif kind is Kind.SETTLED or kind is Kind.INHERITED:
             self._settled(event, task_id, kept)
         elif kind is Kind.RUN_ENDED:
             self._ended = at

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+import copy
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from interlock.model.event import Event, Kind
 
 KEPT = 100_000
+
+
+class MemoryRecords:
+    """Data by key that ends with the process."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, Any] = {}
+
+    def get(self, key: str, otherwise: Any = None) -> Any:
+        return copy.deepcopy(self._values.get(key, otherwise))
+
+    def items(self) -> Iterator[tuple[str, Any]]:
+        return iter(copy.deepcopy(sorted(self._values.items())))
+
+    async def put(self, key: str, value: Any) -> None:
+        self._values[key] = copy.deepcopy(value)
+
+    async def delete(self, key: str) -> None:
+        self._values.pop(key, None)
 
 
 class MemoryJournal:
@@ -18,6 +39,7 @@ class MemoryJournal:
         self._turns: deque[tuple[int, Sequence[Event]]] = deque()
         """With the number of the last event of each."""
         self._held = 0
+        self._records: dict[str, MemoryRecords] = {}
         self._last = 0
 
     def append(self, events: Sequence[Event]) -> None:
@@ -47,6 +69,9 @@ class MemoryJournal:
     @property
     def last(self) -> int:
         return self._last
+
+    def records(self, name: str) -> MemoryRecords:
+        return self._records.setdefault(name, MemoryRecords())
 
     def close(self) -> None:
         """Nothing to do."""

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Iterator, Sequence
+from typing import Any, Protocol
 
 from interlock.model.event import Event
+
+
+class Records(Protocol):
+    """Data by key, beside the runs and outliving them as far as the journal does."""
+
+    def get(self, key: str, otherwise: Any = None) -> Any: ...
+
+    def items(self) -> Iterator[tuple[str, Any]]: ...
+
+    async def put(self, key: str, value: Any) -> None:
+        """Keep a value; it is there for good when this returns."""
+
+    async def delete(self, key: str) -> None:
+        """Forget a key, if it is there."""
 
 
 class Journal(Protocol):
@@ -29,6 +43,9 @@ class Journal(Protocol):
     @property
     def last(self) -> int:
         """The number of the last event; 0 if there is none."""
+
+    def records(self, name: str) -> Records:
+        """The records of one namespace."""
 
     def close(self) -> None:
         """No more events will come."""

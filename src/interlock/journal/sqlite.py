@@ -50,6 +50,7 @@ class SqliteJournal:
         self.run: Run | None = None
         self._fold: Fold | None = None
         self._last = 0
+        self._closed = False
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = Lock(self.path)
         try:
@@ -93,7 +94,7 @@ class SqliteJournal:
 
     def since(self, number: int, most: int = 1000) -> Sequence[Event]:
         """The events that come after this number and are there for good, at most so many."""
-        if self.run is None:
+        if self.run is None or self._closed:
             return ()
         found = self.read.events(self.run, number, most)
         missed = found[0].number - number - 1 if found else 0
@@ -110,6 +111,7 @@ class SqliteJournal:
 
     def close(self) -> None:
         """Write what is left, and let others have the journal. Raises if that is not possible."""
+        self._closed = True
         try:
             self._writer.close()
         finally:

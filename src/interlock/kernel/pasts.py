@@ -72,6 +72,8 @@ class Pasts:
                 continue
             entry.attempts = past.attempts
             entry.started_at = past.started_at
+            if past.paused:
+                entry.own.paused_since = self._run.now
             if past.error is not None:
                 entry.own.error = past.error
             if past.retry_at is not None:

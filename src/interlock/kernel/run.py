@@ -340,7 +340,7 @@ class Run:
     def _group_deadline_passed(self, group: Group, now: float) -> None:
         group.deadline = None
         for entry in list(group.members.values()):
-            self.stop(entry, State.TIMED_OUT, f"the deadline of group {group.name!r} passed")
+            self.stop(entry, State.TIMED_OUT, "the deadline of all of them passed")
 
     def stop(self, entry: Entry, end: State, cause: str) -> None:
         """End a task from outside, whatever it does now."""

@@ -23,6 +23,7 @@ class Past(NamedTuple):
     """The next attempt comes not before this time."""
     deadline_at: float | None = None
     error: ErrorRecord | None = None
+    paused: bool = False
 
 
 class Submit(NamedTuple):

@@ -72,4 +72,5 @@ class Event(NamedTuple):
         if isinstance(data, dict):
             return dict(data)
         names: tuple[str, ...] = getattr(data, "_fields", ()) or data.__slots__
-        return {name: getattr(data, name) for name in names if not name.startswith("_")}
+        fields = {name: getattr(data, name) for name in names if not name.startswith("_")}
+        return {"asked": type(data).__name__, **fields} if self.kind is Kind.ASKED else fields

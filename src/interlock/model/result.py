@@ -48,7 +48,7 @@ class RunResult:
 
     @property
     def speedup(self) -> float:
-        """How much longer the same attempts would have taken one after another."""
+        """How much longer it would have taken one after another, backoffs included."""
         one_by_one = sum(each.duration for each in self.outcomes)
         return one_by_one / self.duration if self.duration > 0 else 1.0
 

@@ -174,6 +174,17 @@ class UnfinishedTask:
         return f"waits for {self.task_id}, which is {self.state} for {span(now - self.since)}"
 
 
+@dataclass(frozen=True, slots=True)
+class StuckJournal:
+    """The journal cannot be written, so that nothing can be started or told."""
+
+    error: str
+    since: float
+
+    def said(self, now: float) -> str:
+        return f"the journal cannot be written for {span(now - self.since)}: {self.error}"
+
+
 Reason = (
     UnfinishedDependency
     | HeldClaim
@@ -186,6 +197,7 @@ Reason = (
     | StillAlive
     | UnansweredQuestion
     | UnfinishedTask
+    | StuckJournal
 )
 
 

@@ -7,14 +7,14 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from interlock.errors import AttemptOver, InvalidOption
+from interlock.errors import AttemptOver, InvalidOption, NotStorable
 from interlock.execution.backend import Backend, Job
 from interlock.execution.ending import Ending, raised
 from interlock.execution.manner import Place
 from interlock.kernel import stimuli as s
 from interlock.kernel.instructions import Start, Stop
 from interlock.model.claim import Claim
-from interlock.model.outcome import State
+from interlock.model.outcome import ErrorRecord, State
 from interlock.model.task import Task
 from interlock.runtime.context import CURRENT, TaskContext
 from interlock.runtime.data import copied, delivered
@@ -39,6 +39,8 @@ class Attempts:
         """Tokens of attempts that were told to stop before their start was in the journal."""
         self.endings: dict[str, Ending] = {}
         """How the last attempt of a task ended, until the task settles."""
+        self.refuses_unstorable = True
+        """Whether a result that a journal on disk cannot hold is a failure."""
         self.left: dict[int, Leftover] = {}
         """Those that the run could not wait for."""
         self.fatal: tuple[str, BaseException] | None = None
@@ -54,6 +56,7 @@ class Attempts:
         context = TaskContext(self._shell, handle, start.attempt, start.token)
         self.alive[start.token] = context
         manner, task = handle._manner, handle.task
+        assert manner is not None, "a task that is only remembered cannot start"
         context._backend = backend = self.backends[manner.place]
         try:
             args, kwargs = self._arguments(task)
@@ -135,7 +138,7 @@ class Attempts:
             return
         context.close()
         if ending.value is not None or task.output is not None:
-            ending = _accepted(ending, task.output)
+            ending = self._stored(_accepted(ending, task.output))
         if ending.fatal and self.fatal is None and ending.exception is not None:
             self.fatal = (task.id, ending.exception)
         self.endings[task.id] = ending
@@ -143,6 +146,17 @@ class Attempts:
         self._shell.report(
             s.Ended(task.id, token, ending.status, ending.error, ending.retry_after, chance, gone)
         )
+
+    def _stored(self, ending: Ending) -> Ending:
+        """The ending, if its value can be kept; or a failure that says what is in the way."""
+        disk = self._shell.disk
+        if disk is None or not self.refuses_unstorable or ending.value is None:
+            return ending
+        try:
+            disk.codec.dumps(ending.value, "result")
+        except NotStorable as error:
+            return raised(error)._replace(error=ErrorRecord("NotStorable", str(error), "", False))
+        return ending
 
     def gone(self, token: int) -> None:
         """Nothing is left of an attempt."""

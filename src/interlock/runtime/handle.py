@@ -15,7 +15,6 @@ from interlock.model.why import Explanation
 from interlock.runtime.wait import Wait
 
 if TYPE_CHECKING:
-    from interlock.runtime.context import TaskContext
     from interlock.runtime.shell import Shell
 
 T = TypeVar("T")
@@ -43,16 +42,16 @@ class Handle(Generic[T]):
         self,
         shell: Shell,
         task: Task,
-        manner: Manner,
+        manner: Manner | None,
         context: Context,
-        parent: TaskContext | None,
+        parent: tuple[str, int] | None,
     ) -> None:
         self._shell = shell
         self._manner = manner
         self._context = context
         self._waiters: list[asyncio.Future[None]] | None = None
         self.parent = parent
-        """The attempt whose child it is, if it is one."""
+        """The attempt whose child it is, if it is one: its task and token."""
         self.task = task
         """The task as it was taken in, with its claims as they are compared."""
         self.outcome: Outcome[T] | None = None

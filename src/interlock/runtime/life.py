@@ -16,8 +16,10 @@ from interlock.model.event import Kind
 from interlock.model.outcome import State
 from interlock.runtime.leftovers import Leftover, leave, left_in
 from interlock.runtime.ports import Ports
+from interlock.runtime.remembered import WhenInterrupted
 from interlock.runtime.shell import Shell
 from interlock.runtime.signals import Signals, error_for
+from interlock.runtime.taking_up import take_up
 
 _LAST_WORDS = 1.0
 """How long those have to stop whom a shutdown had let go on for its grace, in seconds."""
@@ -29,8 +31,15 @@ _NOT_STARTED = (State.BLOCKED, State.WAITING, State.RETRYING)
 class Life:
     """One run from its begin to its end."""
 
-    def __init__(self, shell: Shell, ports: Ports, grace: float) -> None:
+    def __init__(
+        self,
+        shell: Shell,
+        ports: Ports,
+        grace: float,
+        when_interrupted: WhenInterrupted = "rerun",
+    ) -> None:
         self.shell = shell
+        self._when_interrupted = when_interrupted
         self._ports = ports
         self._grace = grace
         self._coroutines = Coroutines(f"interlock-{shell.run_id}")
@@ -48,9 +57,11 @@ class Life:
         refuse_to_start_again()
         shell = self.shell
         self._host = asyncio.current_task()
+        shell.note(Kind.RUN_STARTED, "", {"run": shell.run_id, "epoch": shell.epoch})
         await self._coroutines.open(self._house_fell)
         shell.attempts.backends = self._ports.backends(shell.loop, self._coroutines, self._orphaned)
-        shell.note(Kind.RUN_STARTED, "", {"run": shell.run_id})
+        if shell.remembered is not None and shell.remembered.past is not None:
+            take_up(shell, shell.remembered.past, self._when_interrupted)
         for leftover in left_in(shell.workspace.root):
             shell.take_in(s.Occupy(leftover.name, leftover.claims))
             leftover.watch(partial(self._vacated, leftover.name))
@@ -91,7 +102,7 @@ class Life:
             cancelled = await self._wait(self.shell.all_settled, None)
         if error is not None or cancelled is not None:
             self._stop_everything()
-        elif self.shell.broken is None:
+        elif self.shell.broken is None and not self.shell.suspended:
             self.shell.take_in(s.Drain())  # from here on nobody would wait for a new task
         cancelled = await self._wait(self.shell.is_quiet, self._grace) or cancelled
         # Those that can be killed are being killed now, which takes a moment.
@@ -102,7 +113,7 @@ class Life:
         self._raise(error, cancelled, alive)
 
     def _stop_everything(self) -> None:
-        if self.shell.broken is None:
+        if self.shell.broken is None and not self.shell.suspended:
             self.shell.take_in(s.Shutdown())
 
     async def _wait(
@@ -131,7 +142,10 @@ class Life:
     async def _finish(self, alive: list[str]) -> asyncio.CancelledError | None:
         """Tell all who follow that the run is over, once all that happened is in the journal."""
         shell = self.shell
-        if not shell.record.finished:
+        unbound = () if shell.remembered is None else shell.remembered.unbound
+        if unbound:
+            shell.warn_of_unbound(unbound)
+        elif not shell.record.finished and not shell.suspended:
             shell.note(Kind.RUN_ENDED, "", {"run": shell.run_id, "still_alive": alive})
         cancelled = await self._wait(shell.nothing_to_commit, None)
         shell.record.finish()
@@ -154,6 +168,7 @@ class Life:
         self.shell.close()
         for backend in self.shell.attempts.backends.values():
             await backend.close()
+        self.shell.journal.close()
 
     def _raise(
         self,
@@ -188,7 +203,8 @@ class Life:
             # Children may go on: what runs may be waiting for them.
             if handle.outcome is None and handle.parent is None and handle.state in _NOT_STARTED:
                 shell.take_in(s.Cancel(handle.task_id, "the run was shut down"))
-        if await self._wait(shell.is_quiet, grace) is None and not shell.is_quiet():
+        # Until nothing runs, not until all have ended: what fails now cannot start again.
+        if await self._wait(shell.is_idle, grace) is None:
             self._stop_everything()
             shell.attempts.remind(_LAST_WORDS / 2)  # and then killed, where that is possible
         cancelled = await self._wait(shell.is_quiet, _LAST_WORDS)
@@ -200,6 +216,13 @@ class Life:
         if cancelled is not None:
             raise cancelled
 
+    async def _suspend(self) -> None:
+        """Let what runs finish within the grace, then leave the run to be taken up again."""
+        shell = self.shell
+        shell.take_in(s.Drain())
+        await self._wait(shell.is_idle, self._grace)
+        shell.suspend()
+
     def _signalled(self, number: int) -> None:
         if self._signal is None:
             self._signal = number
@@ -208,14 +231,20 @@ class Life:
             )
             return
         self._latest = self.shell.loop.time() + _AT_ONCE
-        self._stop_everything()
+        if self.shell.is_durable:
+            self.shell.suspend()
+        else:
+            self._stop_everything()
         self.shell.attempts.remind(_AT_ONCE / 2)
         if self._next_look is not None and not self._next_look.done():
             self._next_look.set_result(None)
 
     async def _interrupt(self) -> None:
         """After a signal: end the run, then whatever its owner is still waiting for."""
-        with contextlib.suppress(AttemptsStillAlive):  # they are named when the block is left
-            await self.shut_down(self._grace)
+        if self.shell.is_durable:
+            await self._suspend()
+        else:
+            with contextlib.suppress(AttemptsStillAlive):  # they are named when the block is left
+                await self.shut_down(self._grace)
         if not self._ending and self._host is not None:
             self._host.cancel()

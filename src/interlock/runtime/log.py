@@ -50,6 +50,17 @@ class Log:
         """A listener raised; it is called again for the next event all the same."""
         self._write(logging.ERROR, "listener_failed", {"listener": repr(listener)}, error)
 
+    def unbound(self, tasks: tuple[str, ...]) -> None:
+        """Tasks of a run that was taken up, and that the program did not bring again."""
+        self._write(logging.WARNING, "tasks_left_over", {"tasks": ", ".join(tasks)})
+
+    def trouble(self, error: Exception | None) -> None:
+        """The journal cannot be written: nothing starts, and nothing is lost, until it can be."""
+        if error is None:
+            self._write(logging.INFO, "journal_works_again", {})
+        else:
+            self._write(logging.ERROR, "journal_stuck", {"reason": str(error)})
+
     def broken(self, error: BaseException) -> None:
         """A bug of ours."""
         self._write(logging.CRITICAL, "run_broken", {}, error)
@@ -82,9 +93,8 @@ def _brief(event: Event) -> dict[str, Any]:
         }
     if event.kind is Kind.SUBMITTED:
         return {"claims": ", ".join(map(str, data.claims)), "after": ", ".join(data.after)}
-    names = ("attempt", "token", "reason", "detail", "line", "fraction", "message")
-    brief = {name: value for name, value in event.fields.items() if name in names}
-    return {"asked": type(data).__name__, **brief} if event.kind is Kind.ASKED else brief
+    names = ("asked", "attempt", "token", "reason", "detail", "line", "fraction", "message")
+    return {name: value for name, value in event.fields.items() if name in names}
 
 
 class TextFormatter(logging.Formatter):

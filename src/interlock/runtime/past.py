@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from interlock.journal.records import NotStored
 from interlock.kernel import instructions as do
 from interlock.kernel import stimuli as s
 from interlock.model.claim import Claim
@@ -50,18 +51,21 @@ class Known:
         self.attempts -= 1
         self.cut_off += 1
 
-    def before(self) -> s.Past:
+    def before(self, paused: bool) -> s.Past:
         """What the kernel has to know when it is submitted again."""
-        return s.Past(self.attempts, self.started_at, self.retry_at, self.deadline_at, self.error)
+        return s.Past(
+            self.attempts, self.started_at, self.retry_at, self.deadline_at, self.error, paused
+        )
 
 
 class Past:
     """Everything that a run has behind it."""
 
-    def __init__(self) -> None:
+    def __init__(self, epoch: float) -> None:
         self.tasks: dict[str, Known] = {}
-        self.epoch = 0.0
-        """When the run began, in seconds since 1970."""
+        self._epoch = epoch
+        self.latest = 0.0
+        """When the last of it happened, in the time of the kernel."""
         self.last_token = 0
         self.spent: list[tuple[float, str, int]] = []
         """What was taken from rates: when, from which, how much."""
@@ -75,14 +79,13 @@ class Past:
     def fold(self, events: Iterable[Event]) -> Past:
         """Take in what happened, in order."""
         for event in events:
-            self._event(event, event.at - self.epoch)
+            self.latest = max(self.latest, event.at - self._epoch)
+            self._event(event, event.at - self._epoch)
         return self
 
     def _event(self, event: Event, now: float) -> None:
         data = event.data
         match event.kind:
-            case Kind.RUN_STARTED:
-                self.epoch = data["epoch"]
             case Kind.SUBMITTED:
                 self._submitted(data, now)
             case Kind.BLOCKED | Kind.WAITING | Kind.RETRYING | Kind.NEEDS_YOU | Kind.RUNNING:
@@ -143,6 +146,10 @@ class Past:
 
     def _settled(self, task_id: str, outcome: Outcome[Any]) -> None:
         known = self.tasks[task_id]
+        if isinstance(outcome.result, NotStored):
+            # It succeeded, but nobody can have its result any more: it has to run again.
+            known.running, known.attempts, known.state = None, 0, State.WAITING
+            return
         known.outcome, known.state, known.running = outcome, outcome.status, None
 
     def _granted(self, resume: do.Resume, now: float) -> None:

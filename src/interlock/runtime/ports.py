@@ -15,6 +15,7 @@ from interlock.execution.process_backend import Processes
 from interlock.execution.threads import Threads
 from interlock.journal.memory import MemoryJournal
 from interlock.journal.port import Journal
+from interlock.journal.sqlite import SqliteJournal
 
 Orphaned = Callable[[int], None]
 """Told, on any thread, that an attempt is gone whose event loop has been closed."""
@@ -47,3 +48,6 @@ class Ports:
     signals: bool = True
     """Whether there are signals to listen to."""
     journal: Callable[[], Journal] = MemoryJournal
+    """For runs that end with the process."""
+    open_journal: Callable[..., SqliteJournal] = SqliteJournal
+    """For those that do not."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from interlock.journal.port import Journal
@@ -24,6 +26,9 @@ class Record:
         """What was decided and is not in the journal yet."""
         self._listeners: list[Listener] = []
         self._followers: list[asyncio.Future[None]] = []
+        self._follow: weakref.WeakSet[_Follower] = weakref.WeakSet()
+        self.committed = journal.last
+        """The number of the last event that is in the journal for good."""
         self.finished = False
         """Whether followers have to wait for nothing more."""
         self.closed = False
@@ -62,7 +67,10 @@ class Record:
 
     def follow(self, since: int) -> AsyncIterator[Event]:
         """The events after a number, those to come included; ends when the run does."""
-        return _Follower(self, self._journal, since)
+        follower = _Follower(self, self._journal, since)
+        if not self.closed:
+            self._follow.add(follower)
+        return follower
 
     def finish(self) -> None:
         """Nothing more will happen that is worth waiting for."""
@@ -70,7 +78,9 @@ class Record:
         self._wake()
 
     def close(self) -> None:
-        """Nothing more will happen."""
+        """Nothing more will happen, and the journal will be closed."""
+        for follower in self._follow:
+            follower.read_on(None)
         self.closed = True
         self.finish()
 
@@ -95,15 +105,21 @@ class _Follower(AsyncIterator[Event]):
         self._record = record
         self._journal = journal
         self._since = since
-        self._ahead: list[Event] = []
+        self._ahead: deque[Event] = deque()
 
     async def __anext__(self) -> Event:
         while not self._ahead:
-            self._ahead = list(reversed(self._journal.since(self._since)))
-            if self._ahead:
-                self._since = self._ahead[0].number
-            elif self._record.finished:
-                raise StopAsyncIteration
-            else:
+            self.read_on(1000)
+            if not self._ahead:
+                if self._record.finished:
+                    raise StopAsyncIteration
                 await self._record.news()
-        return self._ahead.pop()
+        return self._ahead.popleft()
+
+    def read_on(self, most: int | None) -> None:
+        """Take more events from the journal, all that there are if need be."""
+        while found := self._journal.since(self._since, most or 1000):
+            self._ahead.extend(found)
+            self._since = found[-1].number
+            if most is not None:
+                return

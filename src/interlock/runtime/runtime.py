@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from datetime import UTC, datetime
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from interlock.errors import InvalidOption, NotRunning
+from interlock.journal.port import Records
+from interlock.journal.store import Durability
 from interlock.kernel import stimuli as s
 from interlock.kernel.kernel import Kernel
 from interlock.model.duration import Duration, seconds
@@ -20,7 +22,16 @@ from interlock.model.why import Explanation
 from interlock.runtime.context import TaskContext
 from interlock.runtime.handle import Handle
 from interlock.runtime.life import Life
+from interlock.runtime.origin import (
+    Durable,
+    NotDurable,
+    Origin,
+    fresh_run_id,
+    in_memory,
+    on_disk,
+)
 from interlock.runtime.ports import Ports
+from interlock.runtime.remembered import WhenChanged, WhenInterrupted
 from interlock.runtime.shell import Shell
 from interlock.runtime.submitting import Submitting
 from interlock.runtime.waits import Question
@@ -43,53 +54,69 @@ class Runtime(Submitting):
     `max_parallel` is how many attempts run at once, `workspace` the folder that path claims are
     relative to. `capacity` says how much there is of counted resources, `limits` gives rates, and
     `protected` paths can never be claimed for writing.
+
+    `journal` is a file that keeps the run: whatever happens to this process, `resume=True` (or the
+    id of a run) goes on where it was. The program submits the same tasks again: what succeeded is
+    not run again, what was cut off is, or as `interrupted` says. A task that is not what it was is
+    refused, or run if it had not finished and `changed` says so. `not_durable` decides about
+    results that JSON cannot hold: the attempt fails, or the task is run again after a resume.
+    `durability="normal"` is quicker: a crash of the process loses nothing, a power cut may lose the
+    last moments. `secrets` are texts that never reach the journal.
     """
 
     def __init__(
         self,
         max_parallel: int = 8,
         workspace: str | os.PathLike[str] = ".",
-        journal: None = None,
-        resume: None = None,
+        journal: str | os.PathLike[str] | None = None,
+        resume: bool | str | None = None,
         *,
         capacity: Mapping[str, int] | None = None,
         limits: Mapping[str, Rate] | None = None,
         protected: Iterable[str] = (),
         grace: Duration = 30.0,
+        durability: Durability = "full",
+        interrupted: WhenInterrupted = "rerun",
+        changed: WhenChanged = "refuse",
+        not_durable: NotDurable = "refuse",
+        secrets: Iterable[str] = (),
         ports: Ports | None = None,
     ) -> None:
-        if journal is not None or resume is not None:
-            raise InvalidOption("this version keeps its journal in memory: leave out `journal`")
+        if resume and journal is None:
+            raise InvalidOption("resume needs the journal of the run: journal='path'")
+        self._journal = journal
+        self._resume = resume
+        self._durable = Durable(durability, interrupted, changed, not_durable, tuple(secrets))
+        _check_choices(self._durable)
         self._ports = ports or Ports()
         self._workspace = Workspace(workspace)
         self._grace = seconds(grace, "grace")
         self._limits = dict(limits or {})
-        self._kernel = Kernel(
+        self._make_kernel = partial(
+            Kernel,
             slots=max_parallel,
-            capacities=capacity,
+            capacities=dict(capacity or {}),
             rates=self._limits,
-            protected=protected,
+            protected=tuple((protected,) if isinstance(protected, str) else protected),
             fold_case=self._workspace.fold_case,
         )
+        self._kernel = self._make_kernel()  # at once: it has the errors for impossible options
         self._life: Life | None = None
-        self.run_id = _run_id(self._ports)
-        """The name of this run: readable, and never used twice."""
+        self.run_id = fresh_run_id(self._ports)
+        """The name of this run, readable and never used twice; of the one that is taken up."""
 
     # -- the life of a run ------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
         if self._life is not None:
             raise NotRunning("a Runtime is one run: make a new one instead of entering it again")
-        shell = Shell(
-            self._kernel,
-            self._ports.journal(),
-            self._workspace,
-            self.run_id,
-            self._ports,
-            self._grace,
-            self._limits,
-        )
-        self._life = Life(shell, self._ports, self._grace)
+        origin = await self._origin()
+        self.run_id = origin.run_id
+        if origin.first_token > 1:
+            self._kernel = self._make_kernel(first_token=origin.first_token)
+        shell = Shell(self._kernel, origin, self._workspace, self._ports, self._grace, self._limits)
+        shell.attempts.refuses_unstorable = self._durable.not_durable == "refuse"
+        self._life = Life(shell, self._ports, self._grace, self._durable.interrupted)
         await self._life.begin()
         return self
 
@@ -100,6 +127,21 @@ class Runtime(Submitting):
         traceback: TracebackType | None,
     ) -> None:
         await self._running().end(error)
+
+    async def _origin(self) -> Origin:
+        if self._journal is None:
+            return in_memory(self.run_id, self._ports)
+        return await on_disk(
+            self._journal, self._resume, self.run_id, self._durable, self._ports, self._trouble
+        )
+
+    def _trouble(self, error: Exception | None) -> None:
+        if self._life is not None:
+            self._life.shell.in_trouble(error)
+
+    async def saved(self) -> None:
+        """Wait until everything that was submitted, cancelled or answered so far is durable."""
+        await self._shell.saved()
 
     async def shutdown(self, grace: Duration = 30.0) -> None:
         """Start nothing more, let what runs finish within `grace`, then stop it.
@@ -155,6 +197,16 @@ class Runtime(Submitting):
         """
         return self._call(self._shell.record.listen, listener)
 
+    @property
+    def left_over(self) -> tuple[str, ...]:
+        """Unfinished tasks of a run that was taken up, which nobody has submitted again."""
+        remembered = self._shell.remembered
+        return () if remembered is None else remembered.unbound
+
+    def records(self, namespace: str) -> Records:
+        """Small durable data beside the runs: `get`, `items`, `await put`, `await delete`."""
+        return self._shell.journal.records(namespace)
+
     def questions(self) -> tuple[Question, ...]:
         """What tasks ask people and have no answer to yet."""
         return self._call(self._shell.waits.questions)
@@ -206,6 +258,14 @@ def _id(task: str | Handle[Any]) -> str:
     return task.task_id if isinstance(task, Handle) else task
 
 
-def _run_id(ports: Ports) -> str:
-    at = datetime.fromtimestamp(ports.wall(), UTC)
-    return f"{at:%Y%m%d-%H%M%S}-{ports.chance.getrandbits(32):08x}"
+def _check_choices(options: Durable) -> None:
+    choices = {
+        "durability": ("full", "normal"),
+        "interrupted": ("rerun", "ask", "fail"),
+        "changed": ("refuse", "rerun"),
+        "not_durable": ("refuse", "mark"),
+    }
+    for name, allowed in choices.items():
+        value = getattr(options, name)
+        if value not in allowed:
+            raise InvalidOption(f"{name} is {value!r}; it can be {' or '.join(map(repr, allowed))}")

@@ -15,12 +15,12 @@ import asyncio
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import Context
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from interlock.errors import InterlockError, NotRunning, UnknownTask
-from interlock.journal.port import Journal
+from interlock.errors import InterlockError, NotRunning, ShuttingDown, UnknownTask
 from interlock.kernel import instructions as do
 from interlock.kernel import stimuli as s
 from interlock.kernel.kernel import Kernel
@@ -29,13 +29,15 @@ from interlock.model.limits import Rate
 from interlock.model.outcome import Outcome, State
 from interlock.model.task import Task
 from interlock.model.usage import NO_USAGE, Usage
-from interlock.model.why import Explanation
+from interlock.model.why import Explanation, StuckJournal
 from interlock.runtime.attempts import Attempts
 from interlock.runtime.context import TaskContext
 from interlock.runtime.handle import Handle
 from interlock.runtime.log import Log
+from interlock.runtime.origin import Origin
 from interlock.runtime.ports import Ports
 from interlock.runtime.record import Record
+from interlock.runtime.remembered import Remembered
 from interlock.runtime.submission import submit
 from interlock.runtime.turn import Decision, Turn
 from interlock.runtime.wait import Door
@@ -52,9 +54,8 @@ class Shell:
     def __init__(
         self,
         kernel: Kernel,
-        journal: Journal,
+        origin: Origin,
         workspace: Workspace,
-        run_id: str,
         ports: Ports,
         grace: float,
         limits: Mapping[str, Rate],
@@ -62,17 +63,25 @@ class Shell:
         self.loop = asyncio.get_running_loop()
         self.door = Door(self.loop)
         self.workspace = workspace
-        self.run_id = run_id
+        self.run_id = run_id = origin.run_id
         self.limits = limits
         self.kernel = kernel
         self.handles: dict[str, Handle[Any]] = {}
         self.unsettled = 0
         self.broken: BaseException | None = None
         """A bug of ours. Nothing is decided after it."""
-        self._epoch = ports.wall()
-        self._zero = self.loop.time()
+        self.suspended = False
+        """A signal came: nothing more is decided, and the run can be taken up again."""
+        self.journal = origin.journal
+        self.disk = origin.disk
+        self._trouble: tuple[float, Exception] | None = None
+        """Since when the journal cannot be written, and why."""
+        self.is_durable = origin.disk is not None
+        self.epoch = origin.epoch
+        """When the run began, in seconds since 1970."""
+        self._zero = self.loop.time() - origin.elapsed
         self._log = Log(run_id)
-        self.record = Record(journal, self._log, self._epoch)
+        self.record = Record(origin.journal, self._log, self.epoch)
         self.attempts = Attempts(self, ports.chance, grace)
         self.waits = Waits(self)
         self._reports: list[s.Ended | s.Gone] = []
@@ -84,6 +93,8 @@ class Shell:
         self._conditions: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
         self.keys: dict[str, Handle[Any]] = {}
         """Handles by idempotency key."""
+        self.remembered: Remembered | None = origin.remembered
+        """What the journal knows of earlier runs, if there is one that outlives the process."""
         self._names: dict[str, int] = {}
         self._groups = 0
 
@@ -95,7 +106,7 @@ class Shell:
 
     def wall(self) -> float:
         """Seconds since 1970."""
-        return self._epoch + self.now()
+        return self.epoch + self.now()
 
     def take_in(self, stimulus: s.Stimulus) -> None:
         """Let the kernel decide. A UsageError means that nothing was changed."""
@@ -103,6 +114,8 @@ class Shell:
             raise InterlockError("this run was ended by a bug in Interlock") from self.broken
         if self.record.closed:
             raise NotRunning(f"run {self.run_id} is over; enter a new Runtime")
+        if self.suspended:
+            raise ShuttingDown(f"run {self.run_id} was interrupted; take it up with resume=True")
         now = self.now()
         decisions: list[Decision] = list(self.kernel.handle(stimulus, now))
         for index, each in enumerate(decisions):
@@ -146,8 +159,8 @@ class Shell:
             result,
             settle.error,
             settle.attempts,
-            None if started is None else datetime.fromtimestamp(self._epoch + started, UTC),
-            datetime.fromtimestamp(self._epoch + ended, UTC),
+            None if started is None else datetime.fromtimestamp(self.epoch + started, UTC),
+            datetime.fromtimestamp(self.epoch + ended, UTC),
             0.0 if started is None else ended - started,
             self._usage.pop(settle.task_id, NO_USAGE),
             (),
@@ -177,6 +190,8 @@ class Shell:
     def _turn(self) -> None:
         if self.broken is not None:
             return
+        if self.suspended:
+            self._reports = []
         try:
             if self._reports:
                 reports, self._reports = self._reports, []
@@ -229,7 +244,24 @@ class Shell:
             elif isinstance(each, do.SetTimer):
                 self._set_timer(each.at)
         if turn:
+            self.record.committed = turn.last
             self.record.publish(turn)
+
+    def suspend(self) -> None:
+        """Decide nothing more: what is unfinished stays so in the journal, to be taken up again."""
+        if not self.suspended and self.broken is None:
+            self.suspended = True
+            self._reports = []
+            self.attempts.stop_all()
+            over = ShuttingDown(f"run {self.run_id} was interrupted")
+            self.waits.fail_all(over)
+            for handle in self.handles.values():
+                handle.give_up(over)
+            self.look_at_conditions()
+
+    def warn_of_unbound(self, unbound: tuple[str, ...]) -> None:
+        """Tell of unfinished tasks that the program has not brought again; the run stays open."""
+        self._log.unbound(unbound)
 
     def break_off(self, error: BaseException) -> None:
         """A bug of ours: tell everybody who waits, and stop what runs."""
@@ -252,7 +284,7 @@ class Shell:
         self._timer = None if at is None else self.loop.call_at(self._zero + at, self._tick, at)
 
     def _tick(self, at: float) -> None:
-        if self.broken is not None:
+        if self.broken is not None or self.suspended:
             return
         if self.now() - at > _LATE:
             # The loop was blocked. What has ended meanwhile is about to say so, and must not be
@@ -267,8 +299,12 @@ class Shell:
     # -- waiting for the end ----------------------------------------------------------------
 
     def all_settled(self) -> bool:
-        """Whether every task has its outcome."""
-        return not self.unsettled or self.broken is not None
+        """Whether every task has its outcome, or will have none in this process."""
+        return not self.unsettled or self.broken is not None or self.suspended
+
+    def is_idle(self) -> bool:
+        """Whether nothing is left of any attempt, and all have been heard."""
+        return not self.attempts.alive and not self._reports
 
     def is_quiet(self) -> bool:
         """Whether every task has its outcome and nothing is left of any attempt."""
@@ -318,14 +354,38 @@ class Shell:
 
     def why(self, task_id: str) -> Explanation:
         """Every reason why a task is not running, as of now."""
-        return self.kernel.why(task_id, self.now())
+        found = self.kernel.why(task_id, self.now())
+        if self._trouble is None:
+            return found
+        since, error = self._trouble
+        return replace(found, reasons=(StuckJournal(str(error), since), *found.reasons))
 
-    def fresh_id(self, name: str) -> str:
-        """An id that no task has, made of a readable name."""
+    def in_trouble(self, error: Exception | None) -> None:
+        """The journal cannot be written, so nothing is done; None: it can be again."""
+        if error is None:
+            self._trouble = None
+        elif self._trouble is None:
+            self._trouble = (self.now(), error)
+        self._log.trouble(error)
+
+    async def saved(self) -> None:
+        """Wait until all that was decided so far is in the journal."""
+        last = self.record.turn.last
+        await self.once(lambda: self.record.committed >= last or self.broken is not None)
+        if self.broken is not None:
+            raise InterlockError("this run was ended by a bug in Interlock") from self.broken
+
+    def fresh_id(self, name: str, join: str = "-") -> str:
+        """An id that no task has, made of a readable name.
+
+        A program that takes up a run makes the same ids in the same order.
+        """
         while True:
             count = self._names[name] = self._names.get(name, 0) + 1
-            task_id = name if count == 1 else f"{name}-{count}"
+            task_id = name if count == 1 else f"{name}{join}{count}"
             if task_id not in self.handles:
+                return task_id
+            if self.remembered is not None and self.remembered.is_free(task_id):
                 return task_id
 
     def fresh_group(self) -> str:

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from interlock.errors import InvalidOption, UsageError
 from interlock.execution.manner import Manner, manner_of
+from interlock.journal.codec import Codec
 from interlock.kernel import stimuli as s
 from interlock.model.claim import Claim
+from interlock.model.event import Kind
+from interlock.model.outcome import Outcome, State
 from interlock.model.task import Task
 from interlock.runtime.data import copied, handles_in
 from interlock.runtime.handle import Handle
@@ -31,41 +34,86 @@ def submit(
     deadline: float | None,
 ) -> list[Handle[Any]]:
     """Take in all of these tasks or, with an error, none. One handle for each, in their order."""
-    handles: list[Handle[Any]] = []
-    fresh: list[Handle[Any]] = []
-    keys: dict[str, Handle[Any]] = {}
-    known: dict[Claim, Claim] = {}
-    for task in tasks:
+    batch = _Batch(shell, context, parent)
+    handles = [batch.add(task) for task in tasks]
+    batch.take_in(group, fail_fast, deadline)
+    return handles
+
+
+class _Batch:
+    """Tasks on their way in. Nothing is changed before `take_in`."""
+
+    def __init__(self, shell: Shell, context: Context, parent: TaskContext | None) -> None:
+        self._shell = shell
+        self._context = context
+        self._parent = parent
+        self._fresh: list[Handle[Any]] = []
+        self._past: list[s.Past | None] = []
+        self._recalled: list[Handle[Any]] = []
+        self._keys: dict[str, Handle[Any]] = {}
+        self._claims: dict[Claim, Claim] = {}
+
+    def add(self, task: Task) -> Handle[Any]:
+        """Check a task; its handle, or that of the same task if it is known already."""
         if not isinstance(task, Task):
             raise InvalidOption(f"{task!r} is no Task; write Task('some-id', agent, ...)")
-        if task.key is not None:
-            earlier = shell.keys.get(task.key) or keys.get(task.key)
+        shell, key = self._shell, task.key
+        if key is not None:
+            earlier = shell.keys.get(key) or self._keys.get(key)
             if earlier is not None:
-                handles.append(earlier)
-                continue
-        if parent is not None and parent.attempt > 1:
-            again = _again(shell, parent, task)
+                return earlier
+        if self._parent is not None:
+            again = _again(shell, self._parent, task)
             if isinstance(again, Handle):
-                handles.append(again)
-                continue
+                return again
             task = again
         manner = _manner(task)
-        resolved = _resolved(shell, task, known)
-        handle: Handle[Any] = Handle(shell, resolved, manner, context, parent)
-        handles.append(handle)
-        fresh.append(handle)
-        if task.key is not None:
-            keys[task.key] = handle
-    if fresh:
-        stimulus = s.Submit(tuple(each.task for each in fresh), group, fail_fast, deadline)
-        if parent is not None:
-            parent.check_open()
-            stimulus = stimulus._replace(parent=parent.task.id, token=parent.token)
-        shell.take_in(stimulus)
-        shell.keys.update(keys)
-        shell.handles.update((each.task.id, each) for each in fresh)
-        shell.unsettled += len(fresh)
-    return handles
+        resolved = _resolved(shell, task, self._claims)
+        parent = None if self._parent is None else (self._parent.task.id, self._parent.token)
+        handle: Handle[Any] = Handle(shell, resolved, manner, self._context, parent)
+        if key is not None:
+            self._keys[key] = handle
+        found = None if shell.remembered is None else shell.remembered.find(resolved)
+        if isinstance(found, Outcome):
+            handle.outcome = found
+            self._recalled.append(handle)
+        else:
+            self._fresh.append(handle)
+            self._past.append(found)
+        return handle
+
+    def take_in(self, group: str, fail_fast: bool, deadline: float | None) -> None:
+        """Let the kernel have them, all or none."""
+        shell, fresh, parent = self._shell, self._fresh, self._parent
+        self._recall()
+        if fresh:
+            past = tuple(self._past) if any(self._past) else ()
+            tasks = tuple(each.task for each in fresh)
+            stimulus = s.Submit(tasks, group, fail_fast, deadline, past=past)
+            if parent is not None:
+                parent.check_open()
+                stimulus = stimulus._replace(parent=parent.task.id, token=parent.token)
+            shell.take_in(stimulus)
+            shell.handles.update((each.task.id, each) for each in fresh)
+            shell.unsettled += len(fresh)
+        shell.keys.update(self._keys)
+        if shell.remembered is not None:
+            for handle in (*fresh, *self._recalled):
+                shell.remembered.bring(handle.task.id)
+                if shell.remembered.asks_about(handle.task.id):
+                    shell.waits.ask_to_rerun(handle.task.id)
+
+    def _recall(self) -> None:
+        """Tell the kernel what earlier runs have done: others may come after it."""
+        shell = self._shell
+        unknown = [each for each in self._recalled if each.task.id not in shell.handles]
+        if unknown:
+            ends = tuple((each.task.id, State.SUCCEEDED) for each in unknown)
+            shell.take_in(s.Recall(ends))
+            for handle in unknown:
+                shell.note(Kind.SUBMITTED, handle.task.id, handle.task)
+                shell.note(Kind.INHERITED, handle.task.id, handle.outcome)
+        shell.handles.update((each.task.id, each) for each in self._recalled)
 
 
 def _again(shell: Shell, parent: TaskContext, task: Task) -> Task | Handle[Any]:
@@ -78,25 +126,25 @@ def _again(shell: Shell, parent: TaskContext, task: Task) -> Task | Handle[Any]:
     earlier = shell.handles.get(task.id)
     if earlier is not None and _is_of_earlier_attempt(earlier, parent):
         if earlier.outcome is not None and earlier.outcome.succeeded and _same(earlier, task):
+            if shell.remembered is not None:
+                shell.remembered.bring(task.id)
             return earlier
-        parent.renamed[task.id] = fresh = f"{task.id}~{parent.attempt}"
+        parent.renamed[task.id] = fresh = shell.fresh_id(task.id, "~")
         return task.replace(id=fresh, after=after)
     return task.replace(after=after) if after != task.after else task
 
 
 def _is_of_earlier_attempt(earlier: Handle[Any], parent: TaskContext) -> bool:
     """Whether it is a child of an earlier attempt of this parent."""
-    before = earlier.parent
-    return before is not None and before is not parent and before.task.id == parent.task.id
+    if earlier.parent is None:
+        return False
+    task_id, token = earlier.parent
+    return task_id == parent.task.id and token != parent.token
 
 
 def _same(earlier: Handle[Any], task: Task) -> bool:
-    old = earlier.task
-    return old.agent is task.agent and (old.prompt, old.args, dict(old.kwargs)) == (
-        task.prompt,
-        task.args,
-        dict(task.kwargs),
-    )
+    codec, again = Codec(), task.replace(claims=earlier.task.claims)
+    return codec.task(earlier.task)[1] == codec.task(again)[1]
 
 
 def _manner(task: Task) -> Manner:

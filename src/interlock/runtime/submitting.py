@@ -110,7 +110,10 @@ class Submitting:
             if task_id is None:
                 task_id = shell.door.call(shell.fresh_id, name_of(agent))
             tasks = [Task(task_id, agent, args=args, **options)]
-        return shell.door.call(shell.submit, tasks, copy_context(), parent)[0]
+        handle = shell.door.call(shell.submit, tasks, copy_context(), parent)[0]
+        if shell.is_durable and not shell.door.is_home():
+            shell.door.wait(shell.saved, None)  # a thread can wait for its acknowledgement
+        return handle
 
     def run(
         self,

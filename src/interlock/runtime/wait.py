@@ -41,9 +41,13 @@ class Door:
         self._loop = loop
         self._home = threading.get_ident()
 
+    def is_home(self) -> bool:
+        """Whether this is the thread of the event loop."""
+        return threading.get_ident() == self._home
+
     def call(self, function: Callable[..., T], *args: Any) -> T:
         """Call it here, or on the loop's thread if that is another one; its result or error."""
-        if threading.get_ident() == self._home:
+        if self.is_home():
             return function(*args)
         answer: concurrent.futures.Future[T] = concurrent.futures.Future()
 
@@ -65,7 +69,7 @@ class Door:
 
     def wait(self, start: Callable[[], Awaitable[T]], timeout: float | None) -> T:
         """Have something awaited on the loop, in the context of this thread, and wait for it."""
-        if threading.get_ident() == self._home:
+        if self.is_home():
             raise WouldBlockTheLoop("this is the event loop's own thread: write `await` here")
         answer: concurrent.futures.Future[T] = concurrent.futures.Future()
         tasks: list[asyncio.Task[None]] = []

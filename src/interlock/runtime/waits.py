@@ -55,6 +55,8 @@ class Waits:
         """By token of the attempt, then by number of the request."""
         self._questions: dict[int, Question] = {}
         self._answers: dict[int, str] = {}
+        self._reruns: set[int] = set()
+        """Questions about tasks that were cut off."""
 
     async def request(self, context: TaskContext, make: Callable[[int], s.Stimulus]) -> int:
         """Ask the kernel for something and wait until it is there; the number of the request.
@@ -169,6 +171,10 @@ class Waits:
 
     async def ask(self, context: TaskContext, question: str) -> str:
         """Wait for the answer of a person."""
+        context.check_open()
+        answered = self._answered_before(context, question)
+        if answered is not None:
+            return answered
 
         def asked(number: int) -> s.Stimulus:
             self._questions[number] = Question(context.task.id, question, number)
@@ -176,6 +182,20 @@ class Waits:
 
         number = await self.request(context, asked)
         return self._answers.pop(number)
+
+    def _answered_before(self, context: TaskContext, question: str) -> str | None:
+        """What a person answered an attempt that was cut off, if this one asks the same."""
+        remembered = self._shell.remembered
+        answers = [] if remembered is None else remembered.answers(context.task.id)
+        if answers and answers[0][0] == question:
+            return answers.pop(0)[1]
+        return None
+
+    def ask_to_rerun(self, task_id: str) -> None:
+        """Ask a person whether a task that was cut off runs again; it is paused meanwhile."""
+        number = self._number()
+        self._questions[number] = Question(task_id, "It was cut off. Run it again?", number)
+        self._reruns.add(number)
 
     def questions(self) -> tuple[Question, ...]:
         """What is asked and has no answer yet, oldest first."""
@@ -185,10 +205,24 @@ class Waits:
         """Answer the oldest open question of a task."""
         for question in self.questions():
             if question.task_id == task_id:
-                self._shell.take_in(s.Answer(task_id, question.number, answer))
-                self._answers[question.number] = answer
+                self._answer(question, answer)
                 return
         raise UnknownTask(f"task {task_id!r} has asked nothing that is still to be answered")
+
+    def _answer(self, question: Question, answer: str) -> None:
+        task_id, number = question.task_id, question.number
+        if number not in self._reruns:
+            self._shell.take_in(s.Answer(task_id, number, answer))
+            self._answers[number] = answer
+            return
+        if answer.strip().lower() in ("y", "yes"):
+            self._shell.take_in(s.Unpause(task_id))
+        else:
+            self._shell.take_in(
+                s.Cancel(task_id, f"it was cut off, and not to run again: {answer}")
+            )
+        self._reruns.remove(number)
+        del self._questions[number]
 
     # -- time and tasks ---------------------------------------------------------------------
 

@@ -118,6 +118,8 @@ def _is_true(shadow: Shadow, item: Item, reason: why.Reason) -> bool:
         case why.UnfinishedTask(task_id=name):
             awaited = any(name in request.tasks for request in _requests(item))
             return awaited and shadow.items[name].status is None
+        case why.StuckJournal():
+            return False  # the kernel knows of no journal
 
 
 def _missing(shadow: Shadow, item: Item, reasons: tuple[why.Reason, ...]) -> str:

@@ -135,7 +135,7 @@ class Site:
         """An agent begins."""
         task, parent = context.task, context._handle.parent
         if parent is not None:
-            self.parents[task.id] = parent.task.id
+            self.parents[task.id] = parent[0]
         return self._add(Visit(self, task.id, context.attempt, task.claims, context))
 
     def arrive_without_context(self, task_id: str, claims: Iterable[Claim]) -> Visit:

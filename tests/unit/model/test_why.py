@@ -29,6 +29,10 @@ SENTENCES: list[tuple[why.Reason, str]] = [
         why.SpentRate("api", 2, 1, 3, 60, 0, 12.5),
         "needs 2 of the rate api (3 in 1 min); 1 left, enough again in 2.5 s",
     ),
+    (
+        why.StuckJournal("disk is full", 1),
+        "the journal cannot be written for 9.0 s: disk is full",
+    ),
     (why.Paused(True, 1), "everything is paused for 9.0 s"),
     (why.Paused(False, 1), "the task is paused for 9.0 s"),
     (why.Draining(1), "the run starts nothing any more, for 9.0 s"),

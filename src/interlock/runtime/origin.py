@@ -1,0 +1,159 @@
+"""Where a run comes from: it is new, it goes on from a closed one, or an open one is taken up."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Any, Literal, NamedTuple
+
+from interlock.errors import InvalidOption
+from interlock.journal.port import Journal
+from interlock.journal.reader import Reader, Run
+from interlock.journal.records import NotStored
+from interlock.journal.sqlite import SqliteJournal
+from interlock.journal.store import Durability
+from interlock.kernel import instructions as do
+from interlock.kernel import stimuli as s
+from interlock.model.outcome import Outcome, State
+from interlock.model.task import Task
+from interlock.runtime.past import Past
+from interlock.runtime.ports import Ports
+from interlock.runtime.remembered import Done, Remembered, WhenChanged, WhenInterrupted
+from interlock.runtime.turn import Together
+
+NotDurable = Literal["refuse", "mark"]
+
+KNOWN: tuple[type, ...] = (
+    *(each for each in vars(s).values() if isinstance(each, type) and hasattr(each, "_fields")),
+    *(each for each in vars(do).values() if isinstance(each, type) and hasattr(each, "_fields")),
+    Together,
+)
+"""Whatever the events of a run carry."""
+
+
+class Durable(NamedTuple):
+    """How a journal on disk is to be kept, and what is to become of what it knows."""
+
+    durability: Durability
+    interrupted: WhenInterrupted
+    changed: WhenChanged
+    not_durable: NotDurable
+    secrets: tuple[str, ...]
+
+
+class Origin(NamedTuple):
+    """A run and its record."""
+
+    run_id: str
+    journal: Journal
+    epoch: float
+    """When the run began, in seconds since 1970."""
+    elapsed: float = 0.0
+    """How long ago that was."""
+    remembered: Remembered | None = None
+    first_token: int = 1
+    disk: SqliteJournal | None = None
+    """The journal, if it outlives the process."""
+
+
+def fresh_run_id(ports: Ports) -> str:
+    """A name for a run: readable, and never used twice."""
+    at = datetime.fromtimestamp(ports.wall(), UTC)
+    return f"{at:%Y%m%d-%H%M%S}-{ports.chance.getrandbits(32):08x}"
+
+
+def in_memory(run_id: str, ports: Ports) -> Origin:
+    """A new run that nobody will take up."""
+    return Origin(run_id, ports.journal(), ports.wall())
+
+
+async def on_disk(
+    path: str | os.PathLike[str],
+    resume: bool | str | None,
+    run_id: str,
+    options: Durable,
+    ports: Ports,
+    on_trouble: Callable[[Exception | None], None],
+) -> Origin:
+    """A run in a journal on disk: a new one, or what `resume` names."""
+    journal = ports.open_journal(
+        path,
+        durability=options.durability,
+        redact=options.secrets,
+        known=KNOWN,
+        on_trouble=on_trouble,
+    )
+    try:
+        former = _former(journal.read, resume)
+        if former is not None and former.is_open:
+            return await _take_up(journal, former, options, ports)
+        return await _begin(journal, run_id, former, options, ports)
+    except BaseException:
+        journal.close()
+        raise
+
+
+def _former(read: Reader, resume: bool | str | None) -> Run | None:
+    """The run to go on from."""
+    if resume is None or resume is False:
+        return None
+    if resume is not True:
+        return read.run(resume)
+    last = read.last_run()
+    if last is None:
+        raise InvalidOption(f"resume: there is no run in {read.path} to go on from")
+    return last
+
+
+def is_whole(outcome: Outcome[Any]) -> bool:
+    """Whether its result could be stored; otherwise its task has to run again."""
+    return not isinstance(outcome.result, NotStored)
+
+
+async def _begin(
+    journal: SqliteJournal, run_id: str, former: Run | None, options: Durable, ports: Ports
+) -> Origin:
+    now = ports.wall()
+    inherited = {} if former is None else dict(_successes(journal.read, former))
+    await journal.begin(run_id, now, inherits=None if former is None else former.id)
+    remembered = _remembered(journal, options, None, inherited)
+    return Origin(run_id, journal, now, 0.0, remembered, 1, journal)
+
+
+def _successes(read: Reader, run: Run) -> Iterable[tuple[str, Done]]:
+    for row in read.tasks(run):
+        if row.state is State.SUCCEEDED:
+            outcome = read.outcome(run, row.task_id)
+            if outcome is not None and is_whole(outcome):
+                yield row.task_id, Done(row.fingerprint, outcome)
+
+
+async def _take_up(journal: SqliteJournal, run: Run, options: Durable, ports: Ports) -> Origin:
+    await journal.begin(run.id, run.started_at)
+    past = Past(run.started_at).fold(journal.read.all_events(run))
+    # A clock that was set back must not let the time of the run go back.
+    elapsed = max(ports.wall() - run.started_at, past.latest)
+    remembered = _remembered(journal, options, past, {})
+    first_token = past.last_token + 1
+    return Origin(run.id, journal, run.started_at, elapsed, remembered, first_token, journal)
+
+
+def _remembered(
+    journal: SqliteJournal, options: Durable, past: Past | None, inherited: dict[str, Done]
+) -> Remembered:
+    def fingerprint(task: Task) -> str:
+        return journal.codec.task(task)[1]
+
+    def by_key(key: str) -> Outcome[Any] | None:
+        success = journal.read.success(key)
+        return success.outcome if success is not None and is_whole(success.outcome) else None
+
+    return Remembered(
+        fingerprint,
+        past,
+        inherited,
+        by_key,
+        when_changed=options.changed,
+        asks=options.interrupted == "ask",
+    )
