@@ -230,7 +230,8 @@ class Shell:
     def _perform(self, turn: Turn, todo: list[Decision]) -> None:
         for each in todo:
             if isinstance(each, do.Start):
-                self.attempts.start(each)
+                if not self.suspended:  # otherwise it is cut off before it began
+                    self.attempts.start(each)
             elif isinstance(each, Outcome):
                 self.unsettled -= 1
                 self.handles[each.task_id].settle(each)
