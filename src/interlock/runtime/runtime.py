@@ -34,6 +34,7 @@ from interlock.runtime.ports import Ports
 from interlock.runtime.remembered import WhenChanged, WhenInterrupted
 from interlock.runtime.shell import Shell
 from interlock.runtime.submitting import Submitting
+from interlock.runtime.wait import Door
 from interlock.runtime.waits import Question
 from interlock.runtime.workspace import Workspace
 
@@ -159,6 +160,11 @@ class Runtime(Submitting):
     @property
     def _shell(self) -> Shell:
         return self._running().shell
+
+    @property
+    def door(self) -> Door:
+        """The way in for other threads."""
+        return self._shell.door
 
     def _submits_to(self) -> tuple[Shell, TaskContext | None]:
         return self._shell, None

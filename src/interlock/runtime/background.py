@@ -1,0 +1,86 @@
+"""A Runtime for code that is not async: on an event loop in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextlib
+import threading
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from interlock.errors import NotRunning
+from interlock.runtime.runtime import Runtime
+
+T = TypeVar("T")
+
+
+class _CalledOff(Exception):
+    """Nobody is to wait for what was submitted."""
+
+
+class Background:
+    """Enters a Runtime when it is made; `close()` leaves it. Usable from any thread.
+
+    `runtime` can be used from here as from everywhere: what is awaited in async code has a
+    `.wait()`. The thread is daemonic: a program that ends without `close()` is not held up.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self.runtime = Runtime(*args, **options)
+        self._entered: concurrent.futures.Future[None] = concurrent.futures.Future()
+        self._left: concurrent.futures.Future[None] = concurrent.futures.Future()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._leave: asyncio.Future[bool] | None = None
+        self._closing = threading.Lock()
+        threading.Thread(target=self._work, name="interlock", daemon=True).start()
+        self._entered.result()
+
+    def _work(self) -> None:
+        try:
+            asyncio.run(self._live())
+        except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+            self._left.set_exception(error)
+            if not self._entered.done():
+                self._entered.set_exception(error)
+        else:
+            self._left.set_result(None)
+
+    async def _live(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._leave = self._loop.create_future()
+        with contextlib.suppress(_CalledOff):
+            async with self.runtime:
+                self._entered.set_result(None)
+                if await self._leave:
+                    raise _CalledOff  # leaving the block by an error is how to cancel
+
+    def wait(self, start: Callable[[], Awaitable[T]], timeout: float | None = None) -> T:
+        """Have something awaited on the loop, and wait for it."""
+        if self._loop is None or self._left.done():
+            raise NotRunning("this has been closed")
+        return self.runtime.door.wait(start, timeout)
+
+    def close(self, *, cancel: bool = False, timeout: float | None = None) -> None:
+        """Leave the Runtime: wait for all that was submitted, or `cancel` it. Twice is fine."""
+        with self._closing:
+            if self._loop is not None and not self._left.done():
+                self._loop.call_soon_threadsafe(self._end, cancel)
+        self._left.result(timeout)
+
+    def _end(self, cancel: bool) -> None:
+        assert self._leave is not None
+        if not self._leave.done():
+            self._leave.set_result(cancel)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close(cancel=error is not None)
