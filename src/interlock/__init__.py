@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from interlock.errors import (
+        AgentAlreadyRunningError,
+        AgentError,
+        AgentException,
         AgentFailed,
         AlreadyRunning,
         AttemptOver,
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
         ClockWentBack,
         DependencyCycle,
         DuplicateId,
+        EngineError,
         FatalError,
         IllegalTransition,
         ImpossibleClaim,
@@ -32,7 +36,10 @@ if TYPE_CHECKING:
         NotAnAgent,
         NotRunning,
         NotStorable,
+        OrchestratorException,
+        ParallelExecutionError,
         ProtectedPath,
+        ResourceConflictError,
         RunFailed,
         ShuttingDown,
         TaskFailed,
@@ -64,6 +71,9 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "AgentAlreadyRunningError",
+    "AgentError",
+    "AgentException",
     "AgentFailed",
     "AlreadyRunning",
     "AttemptOver",
@@ -76,6 +86,7 @@ __all__ = [
     "ClockWentBack",
     "DependencyCycle",
     "DuplicateId",
+    "EngineError",
     "ErrorRecord",
     "Event",
     "Explanation",
@@ -92,12 +103,15 @@ __all__ = [
     "NotAnAgent",
     "NotRunning",
     "NotStorable",
+    "OrchestratorException",
     "Outcome",
+    "ParallelExecutionError",
     "Progress",
     "ProtectedPath",
     "Question",
     "Quota",
     "Rate",
+    "ResourceConflictError",
     "Retry",
     "RunFailed",
     "RunResult",

@@ -30,6 +30,13 @@ InterlockError
 ├── NotStorable                a value that JSON cannot hold; says which part of it
 ├── AlreadyRunning             another coordinator has this journal; says which
 ├── UnreadableJournal          a journal that is damaged, foreign, too new or out of reach
+├── AgentError                 an agent could not be made, or failed; says which
+│   └── AgentException         the name that callers of the coordinator know it by
+├── EngineError                whatever runs the agents of a pool or an executor cannot
+├── OrchestratorException      subtasks that may not be run like that
+├── ParallelExecutionError     a group ended with a fatal error; carries all outcomes
+├── ResourceConflictError      a resource that somebody else holds, where nobody is to wait
+├── AgentAlreadyRunningError   a singleton that runs already; says where and since when
 └── KernelError                a bug in Interlock, or a caller that breaks the kernel's contract
     ├── IllegalTransition      carries the story of the task
     └── ClockWentBack
@@ -263,6 +270,42 @@ class UnreadableJournal(InterlockError):
         self.journal = journal
         self.problem = problem
         super().__init__(f"{journal}: {problem}. {advice}")
+
+
+class AgentError(InterlockError):
+    """An agent could not be made, or failed; `agent_id` says which."""
+
+    def __init__(self, message: str, agent_id: str = "") -> None:
+        self.agent_id = agent_id
+        super().__init__(message)
+
+
+class AgentException(AgentError):
+    """The same, by the name that callers of the coordinator know it by."""
+
+
+class EngineError(InterlockError):
+    """Whatever runs the agents of a pool or an executor cannot do so."""
+
+
+class OrchestratorException(InterlockError):
+    """Subtasks that may not be run as they were given, such as tests beside other work."""
+
+
+class ParallelExecutionError(InterlockError):
+    """A group ended with a fatal error, after all its agents had ended; `outcomes` has them."""
+
+    def __init__(self, message: str, outcomes: Sequence[Any] = ()) -> None:
+        self.outcomes = tuple(outcomes)
+        super().__init__(message)
+
+
+class ResourceConflictError(InterlockError):
+    """A resource is claimed twice, or held by somebody else, where nobody is to wait for it."""
+
+
+class AgentAlreadyRunningError(InterlockError):
+    """An agent of which there is to be one runs already; the text says where and since when."""
 
 
 class KernelError(InterlockError):
