@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -25,6 +26,13 @@ settings.register_profile(
     max_examples=2_000,
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, and so the workspace of every Runtime, belongs to the test alone."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -12,10 +12,8 @@ from tests.integration.sleeper import Sleeper
 
 
 @pytest.fixture(autouse=True)
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, and so the workspace of every Runtime, belongs to the test alone."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def _workspace(workspace: Path) -> None:
+    """Every Runtime here has a workspace of its own."""
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,9 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping
 from enum import Enum
+from types import FunctionType
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from interlock.errors import NotAnAgent
 from interlock.execution.process import Process
@@ -42,10 +44,12 @@ class Manner(NamedTuple):
 
 def manner_of(agent: Any) -> Manner:
     """How to call this agent; NotAnAgent for what is none."""
-    try:
-        return _remembered(agent)
-    except TypeError:  # unhashable, so there is nothing to remember it by
+    if type(agent) is not FunctionType:
         return _manner(agent)
+    shape = _SHAPES.get(agent)
+    if shape is None:
+        shape = _SHAPES[agent] = _manner(agent)[1:]
+    return Manner(agent, *shape)
 
 
 def name_of(agent: Any) -> str:
@@ -58,9 +62,10 @@ def name_of(agent: Any) -> str:
     return "task" if name == "<lambda>" else str(name)
 
 
-@functools.lru_cache(maxsize=1024)
-def _remembered(agent: Any) -> Manner:
-    return _manner(agent)
+_SHAPES: WeakKeyDictionary[FunctionType, tuple[Place, bool, inspect.Signature | None]]
+_SHAPES = WeakKeyDictionary()
+"""What was found out about functions, which are only equal to themselves; an object may be equal to
+one that is called differently. Without the functions, which hold on to whatever they close over."""
 
 
 def _manner(agent: Any) -> Manner:

@@ -367,6 +367,8 @@ def waiters_conflict(a: Waiter, b: Waiter) -> bool:
 
 def check_capacity(name: str, amount: int, least: int) -> int:
     """The capacity, if it is one."""
+    if not isinstance(name, str) or not name.strip():
+        raise InvalidOption(f"a resource needs a name, not {name!r}")
     if isinstance(amount, bool) or not isinstance(amount, int) or amount < least:
         raise InvalidOption(
             f"the capacity of {name!r} is {amount!r}; it must be a whole number, {least} or more"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,6 +16,7 @@ from interlock.model.event import Kind
 from interlock.model.outcome import Outcome
 from interlock.model.task import Task
 from interlock.model.usage import Usage
+from interlock.runtime.data import copied
 from interlock.runtime.submitting import Submitting
 from interlock.runtime.wait import Wait
 
@@ -101,10 +103,11 @@ class TaskContext(Submitting):
 
     @property
     def results(self) -> Mapping[str, Outcome[Any]]:
-        """The outcomes of the tasks that this one came after."""
+        """The outcomes of the tasks that this one came after, with its own copy of their data."""
         if self._results is None:
+            outcomes = (self._shell.outcome_of(each) for each in self._handle.task.after)
             self._results = MappingProxyType(
-                {each: self._shell.outcome_of(each) for each in self._handle.task.after}
+                {each.task_id: replace(each, result=copied(each.result)) for each in outcomes}
             )
         return self._results
 

@@ -28,11 +28,11 @@ def copied(value: Any) -> Any:
     return value
 
 
-def handles_in(value: Any, found: dict[str, None]) -> None:
-    """Collect the ids of all handles in plain data: their tasks have to succeed first."""
+def handles_in(value: Any, found: dict[str, Handle[Any] | None]) -> None:
+    """Collect all handles in plain data, by id: their tasks have to succeed first."""
     kind = value.__class__
     if kind is Handle:
-        found[value.task_id] = None
+        found[value.task_id] = value
     elif kind is list or kind is tuple or kind is set:
         for each in value:
             handles_in(each, found)
@@ -52,4 +52,6 @@ def delivered(value: Any, result_of: Callable[[str], Any]) -> Any:
         return {key: delivered(each, result_of) for key, each in value.items()}
     if kind is tuple:
         return tuple(delivered(each, result_of) for each in value)
+    if kind is set:
+        return {delivered(each, result_of) for each in value}
     return copied(value)

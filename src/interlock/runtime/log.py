@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -48,7 +49,8 @@ class Log:
 
     def listener_failed(self, listener: Callable[..., Any], error: BaseException) -> None:
         """A listener raised; it is called again for the next event all the same."""
-        self._write(logging.ERROR, "listener_failed", {"listener": repr(listener)}, error)
+        name = getattr(listener, "__qualname__", None) or type(listener).__qualname__
+        self._write(logging.ERROR, "listener_failed", {"listener": name}, error)
 
     def unbound(self, tasks: tuple[str, ...]) -> None:
         """Tasks of a run that was taken up, and that the program did not bring again."""
@@ -69,7 +71,11 @@ class Log:
         self, level: int, message: str, about: dict[str, Any], error: BaseException | None = None
     ) -> None:
         about = {"run": self._run_id} | {name: value for name, value in about.items() if value}
-        LOGGER.log(level, str(message), exc_info=error, extra={"interlock": about})
+        try:
+            LOGGER.log(level, str(message), exc_info=error, extra={"interlock": about})
+        except Exception:  # noqa: BLE001 - a stranger's handler or filter must not hurt the run
+            if logging.raiseExceptions:  # as the handlers of `logging` do it themselves
+                traceback.print_exc()
 
 
 def _level(event: Event) -> int:

@@ -16,9 +16,14 @@ def check_output(output: Any, task_id: str) -> None:
     if output is None:
         return
     try:
+        if isinstance(output, str):
+            raise TypeError("the name of a type is no type")
         _adapter(output)
-    except TypeError:
-        raise InvalidOption(f"task {task_id!r}: output is {output!r}, which is no type") from None
+    except Exception as error:  # what stands in the way of reading a stranger's type is up to it
+        raise InvalidOption(
+            f"task {task_id!r}: output is {output!r}, which is no type that a result can be "
+            f"checked against: {error}"
+        ) from error
 
 
 def validated(ending: Ending, output: Any) -> Ending:
@@ -37,13 +42,17 @@ def validated(ending: Ending, output: Any) -> Ending:
         return Ending(State.FAILED, None, record, error)
 
 
-@lru_cache(maxsize=256)
 def _adapter(output: Any) -> Any:
-    pydantic = _pydantic()
     try:
-        return pydantic.TypeAdapter(output)
-    except pydantic.PydanticUserError as error:
-        raise TypeError(str(error)) from None
+        hash(output)
+    except TypeError:  # such as Annotated[int, [1, 2]]
+        return _pydantic().TypeAdapter(output)
+    return _remembered(output)
+
+
+@lru_cache(maxsize=256)
+def _remembered(output: Any) -> Any:
+    return _pydantic().TypeAdapter(output)
 
 
 def _pydantic() -> Any:
@@ -52,4 +61,4 @@ def _pydantic() -> Any:
 
 
 def _named(output: Any) -> str:
-    return getattr(output, "__name__", None) or str(output)
+    return output.__name__ if isinstance(output, type) else str(output)

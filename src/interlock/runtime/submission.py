@@ -7,7 +7,7 @@ from contextvars import Context
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from interlock.errors import InvalidOption, UsageError
+from interlock.errors import InvalidOption, UnknownDependency, UsageError
 from interlock.execution.manner import Manner, manner_of
 from interlock.journal.codec import Codec
 from interlock.kernel import stimuli as s
@@ -166,13 +166,19 @@ def _resolved(shell: Shell, task: Task, known: dict[Claim, Claim]) -> Task:
     if isinstance(task.deadline, datetime):
         changes["deadline"] = max(0.0, task.deadline.timestamp() - shell.wall())
     if task.args or task.kwargs:
-        found = dict.fromkeys(task.after)
+        found: dict[str, Handle[Any] | None] = dict.fromkeys(task.after)
         kwargs = dict(task.kwargs)
         try:
             handles_in((task.args, kwargs), found)
             changes["args"], changes["kwargs"] = copied(task.args), copied(kwargs)
         except RecursionError:
             raise InvalidOption(f"task {task.id!r}: its arguments contain themselves") from None
+        for handle in found.values():
+            if handle is not None and handle._shell is not shell:
+                raise UnknownDependency(
+                    f"task {task.id!r}: {handle.task_id!r} among its arguments is a task of "
+                    f"another run, {handle._shell.run_id}; pass its result instead"
+                )
         if len(found) > len(task.after):
             changes["after"] = tuple(found)
     return task.replace(**changes) if changes else task
