@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
@@ -48,13 +47,16 @@ class Threads:
     def deliver(self, worker: _Worker, job: Job, ending: Ending) -> None:
         """Hand an ending over to the event loop; called on the thread."""
         worker.unheard = job.token
-        # A closed loop, or one that nobody will run again, must not keep from others what is free.
-        with contextlib.suppress(RuntimeError):
+        try:
             self._loop.call_soon_threadsafe(self._ended, worker, job, ending)
-        self.give_up(worker)
+        except RuntimeError:  # the loop was closed while the agent was still running
+            self.give_up(worker)
 
     def give_up(self, worker: _Worker) -> None:
-        """Do without the event loop, if the run is over; called on the thread."""
+        """Do without the event loop, if the run is over; called on the thread.
+
+        A loop that is closed, or that nobody runs any more, must not keep from others what is free.
+        """
         token = worker.unheard
         if token is not None and (self._closed or self._loop.is_closed()):
             self._on_orphan(token)
