@@ -122,7 +122,9 @@ class JsonFormatter(logging.Formatter):
         line |= dict(_about(record))
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False, default=str)
+        text = json.dumps(line, ensure_ascii=False, default=str)
+        # Names of files that are no UTF-8 could not be written anywhere.
+        return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _about(record: logging.LogRecord) -> Iterator[tuple[str, Any]]:
@@ -132,4 +134,5 @@ def _about(record: logging.LogRecord) -> Iterator[tuple[str, Any]]:
 def _quoted(value: Any) -> str:
     text = str(value)
     plain = text.isprintable() and not any(each in text for each in ' "=')
-    return text if plain and text else json.dumps(text, ensure_ascii=False)
+    # What cannot be printed is escaped: it may be a command to the terminal, or no text at all.
+    return text if plain and text else json.dumps(text, ensure_ascii=not text.isprintable())
