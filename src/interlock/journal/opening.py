@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from interlock.errors import UnreadableJournal
+from interlock.journal.disk import Disk
 from interlock.journal.schema import APPLICATION_ID, MIGRATIONS, VERSION
 
 _BUSY = 5.0
@@ -16,10 +17,10 @@ _CHECKED = 32 * 1024 * 1024
 """Files up to this size, in bytes, are checked as a whole when they are opened."""
 
 
-def open_to_write(path: Path, synchronous: str) -> sqlite3.Connection:
+def open_to_write(path: Path, durability: str, disk: Disk) -> sqlite3.Connection:
     """For the one writer; the journal is made if there is none, and brought up to date."""
     if not path.exists():
-        _create(path)
+        _create(path, disk)
     check(path)
     if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
         raise UnreadableJournal(
@@ -31,7 +32,7 @@ def open_to_write(path: Path, synchronous: str) -> sqlite3.Connection:
     try:
         _migrate(connection)
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
-        connection.execute(f"PRAGMA synchronous = {synchronous}")
+        connection.execute(f"PRAGMA synchronous = {disk.synchronous(durability)}")
         connection.execute(f"PRAGMA journal_size_limit = {64 * 1024 * 1024}")
     except BaseException:
         connection.close()
@@ -146,7 +147,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
     )
 
 
-def _create(path: Path) -> None:
+def _create(path: Path, disk: Disk) -> None:
     """Under another name first, so that there never is half a journal."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -155,6 +156,7 @@ def _create(path: Path) -> None:
             leftover.unlink(missing_ok=True)
         connection = _connect(new, "rwc")
         try:
+            connection.execute("PRAGMA synchronous = OFF")  # all of it is synced below
             connection.execute("PRAGMA page_size = 4096")
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -162,12 +164,9 @@ def _create(path: Path) -> None:
             connection.execute("PRAGMA journal_mode = WAL")
         finally:
             connection.close()
+        disk.sync_path(new)
         os.replace(new, path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        disk.sync_path(path.parent)
     except (OSError, sqlite3.Error) as error:
         raise UnreadableJournal(
             str(path),

@@ -113,9 +113,13 @@ class SqliteJournal:
         try:
             self._writer.close()
         finally:
-            self.read.close()
-            self._store.close()
-            self._lock.release()
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Let go of the file as a killed process would, without writing what is left."""
+        self.read.close()
+        self._store.close()
+        self._lock.release()
 
     # -- beside the run ---------------------------------------------------------------------
 

@@ -33,7 +33,7 @@ class Store:
         self.path = path
         self.disk = disk
         self.files = Files(path, disk)
-        self._connection = opening.open_to_write(path, disk.synchronous(durability))
+        self._connection = opening.open_to_write(path, durability, disk)
         self._inode = os.stat(path).st_ino
         self._session = uuid.uuid4().hex[:12]
         self._writes = 0
