@@ -13,8 +13,9 @@ from interlock.journal.schema import APPLICATION_ID, MIGRATIONS, VERSION
 
 _BUSY = 5.0
 """Seconds for which SQLite itself waits for a lock before it reports one."""
-_CHECKED = 32 * 1024 * 1024
-"""Files up to this size, in bytes, are checked as a whole when they are opened."""
+_CHECKED = 256 * 1024 * 1024
+"""Files up to this size, in bytes, are checked as a whole when a coordinator opens them. That
+takes about half a second for the largest; rows have checksums of their own in any case."""
 
 
 def open_to_write(path: Path, durability: str, disk: Disk) -> sqlite3.Connection:
@@ -53,10 +54,10 @@ def open_to_read(path: Path) -> sqlite3.Connection:
     connection = _connect(path, "ro")
     try:
         connection.execute("SELECT 1 FROM runs LIMIT 1").fetchone()
-    except sqlite3.OperationalError as error:
+    except sqlite3.Error as error:
         connection.close()
-        if Path(f"{path}-wal").exists():
-            raise damaged(path, str(error)) from error
+        if means_damage(error) or Path(f"{path}-wal").exists():
+            raise unreadable(path, error) from error
         # Nobody writes it, and we may not either: then there is nothing to be kept apart from.
         connection = _connect(path, "ro&immutable=1")
     connection.execute("PRAGMA query_only = ON")
@@ -77,10 +78,10 @@ def check(path: Path, wholly: bool = True) -> None:
         )
     try:
         _check_header(path)
-        if wholly:
-            _check_pages(path)
+        if wholly and os.stat(path).st_size <= _CHECKED:
+            check_pages(path)
     except sqlite3.Error as error:
-        raise damaged(path, str(error)) from error
+        raise unreadable(path, error) from error
 
 
 def _check_header(path: Path) -> None:
@@ -109,10 +110,8 @@ def _check_header(path: Path) -> None:
         raise damaged(path, "it was cut off in the middle")
 
 
-def _check_pages(path: Path) -> None:
+def check_pages(path: Path) -> None:
     """Whether the file hangs together. What is in its rows has checksums, looked at when read."""
-    if os.stat(path).st_size > _CHECKED:
-        return
     connection = _connect(path, "ro")
     try:
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
@@ -122,9 +121,31 @@ def _check_pages(path: Path) -> None:
         raise damaged(path, found)
 
 
-def means_damage(error: sqlite3.DatabaseError) -> bool:
+_PASSING = (
+    "SQLITE_BUSY",
+    "SQLITE_LOCKED",
+    "SQLITE_IOERR",
+    "SQLITE_FULL",
+    "SQLITE_READONLY",
+    "SQLITE_CANTOPEN",
+    "SQLITE_NOMEM",
+    "SQLITE_INTERRUPT",
+    "SQLITE_PROTOCOL",
+)
+
+
+def means_damage(error: sqlite3.Error) -> bool:
     """Whether an error of SQLite is about the file and not about the moment."""
-    return "malformed" in str(error) or "not a database" in str(error)
+    name = getattr(error, "sqlite_errorname", "SQLITE_IOERR")
+    return isinstance(error, sqlite3.DatabaseError) and not name.startswith(_PASSING)
+
+
+def unreadable(path: Path, error: sqlite3.Error) -> UnreadableJournal:
+    """What to say about an error while reading."""
+    if means_damage(error):
+        return damaged(path, str(error))
+    advice = "Look after the disk and the permissions, then try again"
+    return UnreadableJournal(str(path), f"it cannot be read at the moment ({error})", advice)
 
 
 def damaged(path: Path, how: str) -> UnreadableJournal:

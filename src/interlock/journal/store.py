@@ -12,7 +12,7 @@ from typing import Literal
 
 from interlock.errors import InvalidOption, UnreadableJournal
 from interlock.journal import opening, queries
-from interlock.journal.batch import Batch
+from interlock.journal.batch import Batch, apply
 from interlock.journal.disk import Disk
 from interlock.journal.files import Files
 
@@ -62,15 +62,14 @@ class Store:
             self.files.write(file, data)
         try:
             disk.execute(connection, "BEGIN IMMEDIATE")
-            for batch in batches:
-                batch.apply(disk, connection)
+            apply(batches, disk, connection)
             disk.execute(connection, queries.NAME_WRITE, (name,))
             disk.commit(connection)
         except Exception as error:
             if connection.in_transaction:
                 with contextlib.suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
-            if isinstance(error, sqlite3.DatabaseError) and opening.means_damage(error):
+            if isinstance(error, sqlite3.Error) and opening.means_damage(error):
                 raise opening.damaged(self.path, str(error)) from error
             raise
 

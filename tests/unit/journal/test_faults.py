@@ -165,7 +165,7 @@ def test_a_crashed_journal_is_opened_again_and_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_stays_full_is_told_of_and_closing_says_what_is_lost(tmp_path: Path) -> None:
-    program = Program(tmp_path / "j.db", FaultyDisk(12, Fault.FULL, times=10**9))
+    program = Program(tmp_path / "j.db", FaultyDisk(5, Fault.FULL, times=10**9))
 
     async def main() -> None:
         journal = SqliteJournal(
