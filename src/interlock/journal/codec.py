@@ -18,6 +18,7 @@ from typing import Any
 
 from interlock.errors import NotStorable
 from interlock.journal import everyday, outcomes, records, shapes, tasks
+from interlock.journal.plain_json import as_json, in_utf8
 from interlock.journal.redaction import Redaction
 from interlock.model.outcome import Outcome
 from interlock.model.task import Task
@@ -27,20 +28,7 @@ MAX_DEPTH = 100
 _LARGEST = 10**4000
 """Python neither writes nor reads much longer numbers as text."""
 
-_as_json = json.JSONEncoder(
-    ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")
-).encode
 Encoder = Callable[["Walk", Any], Any]
-
-
-def _encode(tree: Any) -> str:
-    text = _as_json(tree)
-    if not text.isascii():
-        try:
-            text.encode("utf-8")
-        except UnicodeEncodeError:  # half a surrogate pair: only an escape can hold it
-            return json.dumps(tree, allow_nan=False, separators=(",", ":"))
-    return text
 
 
 class Unstorable(Exception):
@@ -59,6 +47,7 @@ class Codec:
         self.redaction = Redaction(redact)
         self._known: dict[str, type] = {each.__name__: each for each in (*records.OURS, *known)}
         ours = {each: records.encoder(each) for each in self._known.values()}
+        self._quick = {each: records.writer(each) for each in ours if hasattr(each, "_fields")}
         self.encoders: dict[type, Encoder] = {**everyday.ENCODERS, **ours}
         self.encoders[Task] = tasks.encode
         self.encoders[Outcome] = outcomes.encode
@@ -69,6 +58,11 @@ class Codec:
 
     def dumps_leniently(self, value: Any) -> str:
         """The same, with the type in the place of whatever cannot be stored."""
+        quick = self._quick.get(type(value))
+        if quick is not None:
+            text = quick(value)
+            if text is not None and not self.redaction.may_be_in(text):
+                return text
         try:
             return self._text(Walk(self, lenient=True), value, "value")
         except NotStorable as bad:
@@ -81,25 +75,26 @@ class Codec:
             tree = tasks.encode(walk, task)
         except Unstorable:  # arguments that contain themselves: the program brings them again
             tree = tasks.encode(walk, task.replace(args=(), kwargs={}))
-        same = tasks.fingerprint(_encode(tasks.work_of(walk, task, tree["of"])))
-        text = _encode(tree)
-        if self.redaction.may_be_in(text):
-            text = _encode(self.redaction.tree(json.loads(text)))
-        return text, same
+        same = tasks.fingerprint(tasks.work_of(walk, task, tree["of"]))
+        return self._finished(tree), same
 
     def loads(self, text: str | bytes) -> Any:
         """The value that was written."""
         return json.loads(text, object_hook=self._restore)
 
+    def _finished(self, tree: Any) -> str:
+        text = as_json(tree)
+        if self.redaction.may_be_in(text):
+            tree = self.redaction.tree(tree)
+            text = as_json(tree)
+        return in_utf8(tree, text)
+
     def _text(self, walk: Walk, value: Any, what: str) -> str:
         try:
-            text = _encode(walk.tree(value))
+            return self._finished(walk.tree(value))
         except Unstorable as bad:
             path = what + "".join(reversed(bad.path))
             raise NotStorable(path, bad.kind, bad.problem) from None
-        if self.redaction.may_be_in(text):
-            text = _encode(self.redaction.tree(json.loads(text)))
-        return text
 
     def _restore(self, fields: dict[str, Any]) -> Any:
         kind = fields.get("$")

@@ -24,26 +24,31 @@ class Disk:
             with open(partial, "wb") as file:
                 file.write(data)
                 file.flush()
-                os.fsync(file.fileno())
+                self.sync(file.fileno())
             os.replace(partial, path)
         except OSError:
             with contextlib.suppress(OSError):
                 os.unlink(partial)
             raise
-        self._sync_folder(path.parent)
+        self.sync_path(path.parent)
 
     def make_folder(self, folder: Path) -> None:
         """Make a folder that is still there after a power cut."""
         if not folder.is_dir():
             folder.mkdir(parents=True, exist_ok=True)
-            self._sync_folder(folder.parent)
+            self.sync_path(folder.parent)
 
-    def _sync_folder(self, folder: Path) -> None:
-        opened = os.open(folder, os.O_RDONLY)
+    def sync_path(self, path: Path) -> None:
+        """Wait until a file or folder is on the disk."""
+        opened = os.open(path, os.O_RDONLY)
         try:
-            os.fsync(opened)
+            self.sync(opened)
         finally:
             os.close(opened)
+
+    def sync(self, opened: int) -> None:
+        """Wait for the disk."""
+        os.fsync(opened)
 
     def execute(
         self, connection: sqlite3.Connection, query: str, values: Sequence[Any] = ()

@@ -6,20 +6,20 @@ Done on the thread that appends, at once: what an event tells of may change afte
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from interlock.journal import queries
-from interlock.journal.batch import Batch
+from interlock.journal.batch import Batch, Values
 from interlock.journal.codec import Codec
 from interlock.journal.history import Samples, labels_of
-from interlock.journal.rows import Row, checksum, column, row
+from interlock.journal.rows import checksum, column, row
 from interlock.journal.schema import seq
 from interlock.journal.tasks import agent_name
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import Outcome, State
 from interlock.model.task import Task
 
-COLUMNS = (
+_COLUMNS = (
     "state",
     "since",
     "agent",
@@ -35,47 +35,44 @@ COLUMNS = (
 _STATES = frozenset({Kind.BLOCKED, Kind.WAITING, Kind.RETRYING, Kind.NEEDS_YOU, Kind.RUNNING})
 
 
+class _Known(NamedTuple):
+    """What has to be known of a task until it ends."""
+
+    key: str | None
+    agent: str
+    labels: list[str]
+
+
 class Fold:
     """What is remembered of a run between its events."""
 
     def __init__(self, run: int, codec: Codec) -> None:
-        self._run = run
-        self._codec = codec
-        self._tasks: dict[str, Task] = {}
-        """Those that have no outcome yet, of this process."""
-        self._started: dict[str, float] = {}
+        self.run = run
+        self.codec = codec
+        self.known: dict[str, _Known] = {}
+        """Those without an outcome that this process has seen submitted."""
+        self.started: dict[str, float] = {}
 
     def batch(self, events: Iterable[Event]) -> Batch:
         """All that is to be written of these events, as one."""
-        turn = _Turn(self, self._run, self._codec)
+        turn = _Turn(self)
         for event in events:
             turn.take(event)
-        return turn.batch()
-
-    def submitted(self, task: Task) -> None:
-        self._tasks[task.id] = task
-
-    def started(self, task_id: str, at: float) -> None:
-        self._started[task_id] = at
-
-    def settled(self, task_id: str) -> tuple[Task | None, float | None]:
-        return self._tasks.pop(task_id, None), self._started.pop(task_id, None)
+        return turn.finish()
 
 
 class _Turn:
-    def __init__(self, fold: Fold, run: int, codec: Codec) -> None:
+    def __init__(self, fold: Fold) -> None:
         self._fold = fold
-        self._run = run
-        self._codec = codec
-        self._files: dict[str, bytes] = {}
-        self._events: list[tuple[Any, ...]] = []
-        self._tasks: dict[str, dict[str, Any]] = {}
-        self._keys: list[tuple[Any, ...]] = []
+        self._run = fold.run
+        self._codec = fold.codec
+        self._batch = Batch()
+        self._events: list[Values] = []
+        self._changes: dict[str, dict[str, Any]] = {}
         self._samples = Samples()
-        self._ended: float | None = None
 
     def take(self, event: Event) -> None:
-        data, kind, at = event.data, event.kind, event.at
+        number, at, kind, task_id, data = event
         same = None
         if data is None:
             text = None
@@ -83,94 +80,81 @@ class _Turn:
             text, same = self._codec.task(data)
         else:
             text = self._codec.dumps_leniently(data)
-        place = seq(self._run, event.number)
-        task_id = self._text(event.task_id)
-        kept = row(text, self._files, place, at, kind._value_, task_id)
-        self._events.append((place, at, kind._value_, task_id, *kept))
+        place = seq(self._run, number)
+        task_id = self._text(task_id)
+        word = kind._value_
+        kept = row(text, self._batch.files, place, at, word, task_id)
+        self._events.append((place, at, word, task_id, *kept))
         if kind is Kind.SUBMITTED:
             self._submitted(event, task_id, same)
         elif kind is Kind.STARTED:
-            self._fold.started(task_id, at)
-            self._change(
-                task_id,
-                state=State.RUNNING._value_,
-                since=at,
-                started_at=at,
-                attempts=_field(data, "attempt"),
-                token=_field(data, "token"),
-            )
+            self._fold.started[task_id] = at
+            change = self._change(task_id, "running", at)
+            change["started_at"] = at
+            change["attempts"] = _field(data, "attempt")
+            change["token"] = _field(data, "token")
         elif kind in _STATES:
-            self._change(task_id, state=kind._value_, since=at)
+            self._change(task_id, word, at)
         elif kind is Kind.SETTLED or kind is Kind.INHERITED:
-            self._settled(event, task_id, kept)
+            self._settled(event, task_id, kept.data, kept.file)
         elif kind is Kind.RUN_ENDED:
-            self._ended = at
+            self._batch.add(queries.END_RUN, (at, self._run))
 
     def _submitted(self, event: Event, task_id: str, same: str | None) -> None:
-        task = event.data if type(event.data) is Task else _field(event.data, "task")
+        task = event.data if same is not None else _field(event.data, "task")
         if not isinstance(task, Task):
             return
-        if same is None:
-            same = self._codec.task(task)[1]
-        self._fold.submitted(task)
-        labels = self._codec.dumps_leniently(task.labels) if task.labels else None
-        self._change(
-            task_id,
-            state=(State.BLOCKED if task.after else State.WAITING)._value_,
-            since=event.at,
-            agent=self._text(agent_name(task.agent)),
-            labels=labels,
-            key=None if task.key is None else self._text(task.key),
-            fingerprint=same,
-            submitted=event.number,
-        )
+        agent = self._text(agent_name(task.agent))
+        labels = [self._text(each) for each in labels_of(task.labels)]
+        key = None if task.key is None else self._text(task.key)
+        self._fold.known[task_id] = _Known(key, agent, labels)
+        change = self._change(task_id, "blocked" if task.after else "waiting", event.at)
+        change["agent"] = agent
+        change["key"] = key
+        change["fingerprint"] = same or self._codec.task(task)[1]
+        change["submitted"] = event.number
+        if task.labels:
+            change["labels"] = self._codec.dumps_leniently(dict(task.labels))
 
-    def _settled(self, event: Event, task_id: str, kept: Row) -> None:
-        outcome = event.data
-        task, started = self._fold.settled(event.task_id)
+    def _settled(self, event: Event, task_id: str, data: str | None, file: str | None) -> None:
+        outcome, at = event.data, event.at
+        known = self._fold.known.pop(task_id, None)
+        started = self._fold.started.pop(task_id, None)
         if not isinstance(outcome, Outcome):
             return
-        self._change(
-            task_id,
-            state=outcome.status._value_,
-            since=event.at,
-            attempts=outcome.attempts,
-            settled=event.number,
-        )
+        change = self._change(task_id, outcome.status._value_, at)
+        change["attempts"] = outcome.attempts
+        change["settled"] = event.number
         if outcome.status is not State.SUCCEEDED:
             return
-        if task is None or task.key is not None:
+        if known is None or known.key is not None:
             # Of a task that an earlier process submitted, only the table knows the key.
-            again = checksum(kept.data, kept.file, task_id)
-            self._keys.append((event.at, kept.data, kept.file, again, self._run, task_id))
-        if task is not None and started is not None:
-            agent = self._text(agent_name(task.agent))
-            for label in labels_of(task.labels):
-                self._samples.add(agent, self._text(label), event.at - started, event.at)
+            again = checksum(data, file, task_id)
+            self._batch.add(queries.ADD_KEY, (at, data, file, again, self._run, task_id))
+        if known is not None and started is not None:
+            for label in known.labels:
+                self._samples.add(known.agent, label, at - started, at)
 
-    def _change(self, task_id: str, **values: Any) -> None:
-        change = self._tasks.setdefault(task_id, {})
-        for name, value in values.items():
-            if value is not None:
-                change[name] = value
+    def _change(self, task_id: str, state: str, since: float) -> dict[str, Any]:
+        change = self._changes.get(task_id)
+        if change is None:
+            change = self._changes[task_id] = {}
+        change["state"] = state
+        change["since"] = since
+        return change
 
     def _text(self, text: str) -> str:
         return column(self._codec.redaction.text(text))
 
-    def batch(self) -> Batch:
-        batch = Batch(self._files)
-        batch.add_rows(queries.ADD_EVENTS, self._events)
-        folded = [
-            (self._run, task_id, *map(change.get, COLUMNS))
-            for task_id, change in self._tasks.items()
+    def finish(self) -> Batch:
+        batch = self._batch
+        batch.rows[queries.ADD_EVENTS] = self._events
+        batch.rows[queries.FOLD_TASKS] = [
+            (self._run, task_id, *map(change.get, _COLUMNS))
+            for task_id, change in self._changes.items()
         ]
-        batch.add_rows(queries.FOLD_TASKS, folded)
-        for each in self._keys:
-            batch.add(queries.ADD_KEY, each)
         for sample in self._samples:
             batch.add(queries.ADD_TO_HISTORY, sample)
-        if self._ended is not None:
-            batch.add(queries.END_RUN, (self._ended, self._run))
         return batch
 
 

@@ -8,18 +8,20 @@ from pathlib import Path
 from urllib.parse import quote
 
 from interlock.errors import UnreadableJournal
+from interlock.journal.disk import Disk
 from interlock.journal.schema import APPLICATION_ID, MIGRATIONS, VERSION
 
 _BUSY = 5.0
 """Seconds for which SQLite itself waits for a lock before it reports one."""
-_CHECKED = 32 * 1024 * 1024
-"""Files up to this size, in bytes, are checked as a whole when they are opened."""
+_CHECKED = 256 * 1024 * 1024
+"""Files up to this size, in bytes, are checked as a whole when a coordinator opens them. That
+takes about half a second for the largest; rows have checksums of their own in any case."""
 
 
-def open_to_write(path: Path, synchronous: str) -> sqlite3.Connection:
+def open_to_write(path: Path, durability: str, disk: Disk) -> sqlite3.Connection:
     """For the one writer; the journal is made if there is none, and brought up to date."""
     if not path.exists():
-        _create(path)
+        _create(path, disk)
     check(path)
     if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
         raise UnreadableJournal(
@@ -31,7 +33,7 @@ def open_to_write(path: Path, synchronous: str) -> sqlite3.Connection:
     try:
         _migrate(connection)
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
-        connection.execute(f"PRAGMA synchronous = {synchronous}")
+        connection.execute(f"PRAGMA synchronous = {disk.synchronous(durability)}")
         connection.execute(f"PRAGMA journal_size_limit = {64 * 1024 * 1024}")
     except BaseException:
         connection.close()
@@ -52,10 +54,10 @@ def open_to_read(path: Path) -> sqlite3.Connection:
     connection = _connect(path, "ro")
     try:
         connection.execute("SELECT 1 FROM runs LIMIT 1").fetchone()
-    except sqlite3.OperationalError as error:
+    except sqlite3.Error as error:
         connection.close()
-        if Path(f"{path}-wal").exists():
-            raise damaged(path, str(error)) from error
+        if means_damage(error) or Path(f"{path}-wal").exists():
+            raise unreadable(path, error) from error
         # Nobody writes it, and we may not either: then there is nothing to be kept apart from.
         connection = _connect(path, "ro&immutable=1")
     connection.execute("PRAGMA query_only = ON")
@@ -76,10 +78,10 @@ def check(path: Path, wholly: bool = True) -> None:
         )
     try:
         _check_header(path)
-        if wholly:
-            _check_pages(path)
+        if wholly and os.stat(path).st_size <= _CHECKED:
+            check_pages(path)
     except sqlite3.Error as error:
-        raise damaged(path, str(error)) from error
+        raise unreadable(path, error) from error
 
 
 def _check_header(path: Path) -> None:
@@ -108,10 +110,8 @@ def _check_header(path: Path) -> None:
         raise damaged(path, "it was cut off in the middle")
 
 
-def _check_pages(path: Path) -> None:
+def check_pages(path: Path) -> None:
     """Whether the file hangs together. What is in its rows has checksums, looked at when read."""
-    if os.stat(path).st_size > _CHECKED:
-        return
     connection = _connect(path, "ro")
     try:
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
@@ -121,9 +121,31 @@ def _check_pages(path: Path) -> None:
         raise damaged(path, found)
 
 
-def means_damage(error: sqlite3.DatabaseError) -> bool:
+_PASSING = (
+    "SQLITE_BUSY",
+    "SQLITE_LOCKED",
+    "SQLITE_IOERR",
+    "SQLITE_FULL",
+    "SQLITE_READONLY",
+    "SQLITE_CANTOPEN",
+    "SQLITE_NOMEM",
+    "SQLITE_INTERRUPT",
+    "SQLITE_PROTOCOL",
+)
+
+
+def means_damage(error: sqlite3.Error) -> bool:
     """Whether an error of SQLite is about the file and not about the moment."""
-    return "malformed" in str(error) or "not a database" in str(error)
+    name = getattr(error, "sqlite_errorname", "SQLITE_IOERR")
+    return isinstance(error, sqlite3.DatabaseError) and not name.startswith(_PASSING)
+
+
+def unreadable(path: Path, error: sqlite3.Error) -> UnreadableJournal:
+    """What to say about an error while reading."""
+    if means_damage(error):
+        return damaged(path, str(error))
+    advice = "Look after the disk and the permissions, then try again"
+    return UnreadableJournal(str(path), f"it cannot be read at the moment ({error})", advice)
 
 
 def damaged(path: Path, how: str) -> UnreadableJournal:
@@ -146,7 +168,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
     )
 
 
-def _create(path: Path) -> None:
+def _create(path: Path, disk: Disk) -> None:
     """Under another name first, so that there never is half a journal."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -155,6 +177,7 @@ def _create(path: Path) -> None:
             leftover.unlink(missing_ok=True)
         connection = _connect(new, "rwc")
         try:
+            connection.execute("PRAGMA synchronous = OFF")  # all of it is synced below
             connection.execute("PRAGMA page_size = 4096")
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -162,12 +185,9 @@ def _create(path: Path) -> None:
             connection.execute("PRAGMA journal_mode = WAL")
         finally:
             connection.close()
+        disk.sync_path(new)
         os.replace(new, path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        disk.sync_path(path.parent)
     except (OSError, sqlite3.Error) as error:
         raise UnreadableJournal(
             str(path),

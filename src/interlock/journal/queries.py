@@ -5,7 +5,8 @@ from __future__ import annotations
 # -- writing ---------------------------------------------------------------------------------
 
 BEGIN_RUN = """
-INSERT INTO runs (no, id, started_at, inherits, options) VALUES (?, ?, ?, ?, ?)
+INSERT INTO runs (no, id, started_at, ended_at, inherits, options, checksum)
+VALUES (?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (no) DO UPDATE SET ended_at = NULL"""
 
 END_RUN = "UPDATE runs SET ended_at = ? WHERE no = ?"
@@ -56,10 +57,11 @@ LAST_WRITE = "SELECT name FROM last_write"
 
 # -- reading ---------------------------------------------------------------------------------
 
-RUNS = "SELECT no, id, started_at, ended_at, inherits, options FROM runs ORDER BY no"
-RUN = "SELECT no, id, started_at, ended_at, inherits, options FROM runs WHERE id = ?"
+RUNS = "SELECT no, id, started_at, ended_at, inherits, options, checksum FROM runs ORDER BY no"
+RUN = "SELECT no, id, started_at, ended_at, inherits, options, checksum FROM runs WHERE id = ?"
 LAST_RUN = """
-SELECT no, id, started_at, ended_at, inherits, options FROM runs ORDER BY no DESC LIMIT 1"""
+SELECT no, id, started_at, ended_at, inherits, options, checksum
+FROM runs ORDER BY no DESC LIMIT 1"""
 NEXT_RUN_NO = "SELECT coalesce(max(no), 0) + 1 FROM runs"
 
 EVENTS = """

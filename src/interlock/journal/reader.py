@@ -19,7 +19,7 @@ from interlock.journal.codec import Codec
 from interlock.journal.disk import Disk
 from interlock.journal.files import Damaged, Files
 from interlock.journal.history import Estimate, estimate
-from interlock.journal.rows import Row, column, text_of
+from interlock.journal.rows import Row, checksum, column, text_of
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import Outcome, State
 
@@ -130,12 +130,14 @@ class Reader:
         return int(found)
 
     def _run(self, found: tuple[Any, ...]) -> Run:
-        run = Run(*found)
-        return run._replace(options=self._codec.loads(run.options))
+        run = Run(*found[:-1])
+        text = self._text(f"run {run.no}", (run.options, None, found[-1]), *_fixed(run))
+        return run._replace(options=self._codec.loads(text or "{}"))
 
     def status(self, run: Run) -> Status:
         """How a run stands now."""
-        counts = {State(state): count for state, count in self._rows(queries.COUNTS, run.no)}
+        found = self._rows(queries.COUNTS, run.no)
+        counts = {State(state): count for state, count in found}
         return Status(self.run(run.id), counts, self.last(run))
 
     # -- events -----------------------------------------------------------------------------
@@ -180,7 +182,8 @@ class Reader:
         """The tasks of a run as they stand, by id."""
         after = ""
         while page := self._rows(queries.TASKS, run.no, after, _PAGE):
-            yield from map(_task, page)
+            for found in page:
+                yield self._task(found)
             after = page[-1][0]
 
     def task(self, run: Run, task_id: str) -> TaskRow:
@@ -188,7 +191,13 @@ class Reader:
         found = self._rows(queries.TASK, run.no, column(task_id))
         if not found:
             raise UnknownTask(f"run {run.id} has no task {task_id!r}")
-        return _task(found[0])
+        return self._task(found[0])
+
+    def _task(self, found: tuple[Any, ...]) -> TaskRow:
+        try:
+            return _task(found)
+        except ValueError as error:
+            raise opening.damaged(self.path, f"task {found[0]!r}: {error}") from error
 
     def outcome(self, run: Run, task_id: str) -> Outcome[Any] | None:
         """How a task of a run ended; None if it has not."""
@@ -241,16 +250,24 @@ class Reader:
     def _rows(self, query: str, *values: Any) -> list[Any]:
         try:
             return self._connection.execute(query, values).fetchall()
-        except sqlite3.DatabaseError as error:
-            if opening.means_damage(error):
-                raise opening.damaged(self.path, str(error)) from error
-            raise
+        except sqlite3.Error as error:
+            raise opening.unreadable(self.path, error) from error
 
     def _text(self, what: str, kept: Any, *columns: Any) -> str | None:
         try:
             return text_of(Row(*kept), self._files, *columns)
         except Damaged as error:
             raise opening.damaged(self.path, f"{what}: {error}") from error
+
+
+def _fixed(run: Run) -> tuple[Any, ...]:
+    """What never changes of a run, for its checksum."""
+    return run.no, run.id, run.started_at, run.inherits
+
+
+def run_row(run: Run) -> tuple[Any, ...]:
+    """A run as its table keeps it; `options` is JSON here."""
+    return (*run, checksum(run.options, None, *_fixed(run)))
 
 
 def _task(found: tuple[Any, ...]) -> TaskRow:

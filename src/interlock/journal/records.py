@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from interlock.journal.plain_json import record_writer
 from interlock.model.claim import Claim, Mode
 from interlock.model.event import Kind
 from interlock.model.limits import Quota, Rate, Retry
@@ -52,8 +54,7 @@ def encoder(kind: type) -> Encoder:
     """How to write records of one of our types."""
     tag = kind.__name__
     if hasattr(kind, "_fields"):
-        names: tuple[str, ...] = kind._fields
-        defaults = [kind._field_defaults.get(name, _UNSET) for name in names]  # type: ignore[attr-defined]
+        names, defaults = _named(kind)
     elif dataclasses.is_dataclass(kind):
         fields = [each for each in dataclasses.fields(kind) if each.init]
         fields = fields or [each for each in dataclasses.fields(kind) if each.name[0] != "_"]
@@ -73,6 +74,16 @@ def encoder(kind: type) -> Encoder:
         return {"$": tag, "of": of}
 
     return encode
+
+
+def writer(kind: Any) -> Callable[[Any], str | None]:
+    """The short way for named tuples."""
+    return record_writer(kind.__name__, *_named(kind))
+
+
+def _named(kind: Any) -> tuple[tuple[str, ...], list[Any]]:
+    names: tuple[str, ...] = kind._fields
+    return names, [kind._field_defaults.get(name, _UNSET) for name in names]
 
 
 def restored(kind: type, of: Any) -> Any:

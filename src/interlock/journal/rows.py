@@ -29,8 +29,7 @@ def row(text: str | None, files: dict[str, bytes], *columns: Any) -> Row:
 
 def checksum(data: str | None, file: str | None, *columns: Any) -> int:
     """Of all that must not change unnoticed."""
-    text = f"{columns}{data}{file}"
-    return zlib.crc32(text.encode())
+    return zlib.crc32(f"{columns}{data}{file}".encode())
 
 
 def text_of(found: Row, files: Files, *columns: Any) -> str | None:

@@ -20,7 +20,8 @@ CREATE TABLE runs (
     started_at REAL NOT NULL,
     ended_at REAL,
     inherits TEXT,
-    options TEXT NOT NULL
+    options TEXT NOT NULL,
+    checksum INTEGER NOT NULL
 );
 CREATE TABLE events (
     seq INTEGER PRIMARY KEY,

@@ -14,7 +14,7 @@ from interlock.journal.disk import Disk
 from interlock.journal.fold import Fold
 from interlock.journal.lock import Lock
 from interlock.journal.namespace import Namespace
-from interlock.journal.reader import Reader, Run
+from interlock.journal.reader import Reader, Run, run_row
 from interlock.journal.store import Durability, Store
 from interlock.journal.writer import OnTrouble, Writer, WriterThread
 from interlock.model.event import Event, Kind
@@ -74,7 +74,8 @@ class SqliteJournal:
         no = known[0].no if known else self.read.next_no()
         batch = Batch()
         kept = self.codec.dumps(options or {}, "options")
-        batch.add(queries.BEGIN_RUN, (no, run_id, started_at, inherits, kept))
+        row = run_row(Run(no, run_id, started_at, None, inherits, kept))
+        batch.add(queries.BEGIN_RUN, row)
         await self._writer.put(batch)
         self.run = self.read.run(run_id)
         self._last = self.read.last(self.run)
@@ -115,9 +116,13 @@ class SqliteJournal:
         try:
             self._writer.close()
         finally:
-            self.read.close()
-            self._store.close()
-            self._lock.release()
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Let go of the file as a killed process would, without writing what is left."""
+        self.read.close()
+        self._store.close()
+        self._lock.release()
 
     # -- beside the run ---------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from interlock.errors import InvalidOption, UnreadableJournal
 from interlock.journal import opening, queries
-from interlock.journal.batch import Batch
+from interlock.journal.batch import Batch, apply
 from interlock.journal.disk import Disk
 from interlock.journal.files import Files
 
@@ -33,7 +33,7 @@ class Store:
         self.path = path
         self.disk = disk
         self.files = Files(path, disk)
-        self._connection = opening.open_to_write(path, disk.synchronous(durability))
+        self._connection = opening.open_to_write(path, durability, disk)
         self._inode = os.stat(path).st_ino
         self._session = uuid.uuid4().hex[:12]
         self._writes = 0
@@ -62,15 +62,14 @@ class Store:
             self.files.write(file, data)
         try:
             disk.execute(connection, "BEGIN IMMEDIATE")
-            for batch in batches:
-                batch.apply(disk, connection)
+            apply(batches, disk, connection)
             disk.execute(connection, queries.NAME_WRITE, (name,))
             disk.commit(connection)
         except Exception as error:
             if connection.in_transaction:
                 with contextlib.suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
-            if isinstance(error, sqlite3.DatabaseError) and opening.means_damage(error):
+            if isinstance(error, sqlite3.Error) and opening.means_damage(error):
                 raise opening.damaged(self.path, str(error)) from error
             raise
 

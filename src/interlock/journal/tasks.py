@@ -12,6 +12,7 @@ import hashlib
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from interlock.journal.plain_json import as_json
 from interlock.journal.shapes import name_of
 from interlock.model.claim import Claim, Mode
 from interlock.model.task import Task
@@ -76,9 +77,9 @@ def work_of(walk: Walk, task: Task, of: dict[str, Any]) -> list[Any]:
     ]
 
 
-def fingerprint(work: str) -> str:
-    """A short name for the work that this JSON describes."""
-    return hashlib.sha256(work.encode()).hexdigest()[:32]
+def fingerprint(work: list[Any]) -> str:
+    """A short name for some work."""
+    return hashlib.sha256(as_json(work).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _settings(walk: Walk, agent: Any) -> Any:

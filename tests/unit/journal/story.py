@@ -19,9 +19,8 @@ T = TypeVar("T")
 KNOWN = (s.Ended, s.Gone, do.Start, do.Change)
 
 
-def build() -> str:
-    """An agent."""
-    return "built"
+AGENT = "app:build"
+"""An agent comes back as its name, so here it goes in as one."""
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:

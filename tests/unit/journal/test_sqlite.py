@@ -12,7 +12,7 @@ from interlock.journal.sqlite import SqliteJournal
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import State
 from interlock.model.task import Task
-from tests.unit.journal.story import KNOWN, Story, build, opened, run
+from tests.unit.journal.story import AGENT, KNOWN, Story, opened, run
 
 
 def test_what_was_appended_is_there_after_reopening(tmp_path: Path) -> None:
@@ -127,13 +127,13 @@ def test_a_task_stands_where_its_last_event_left_it(tmp_path: Path) -> None:
     async def main() -> None:
         journal = await opened(tmp_path / "j.db")
         story = Story()
-        task = Task("a", build, key="k", labels={"kind": "fix"})
+        task = Task("a", AGENT, key="k", labels={"kind": "fix"})
         await journal.append(story.begun(task, token=7))
         assert journal.run is not None
         row = journal.read.task(journal.run, "a")
         assert (row.state, row.attempts, row.token) == (State.RUNNING, 1, 7)
         assert (row.agent, row.key, row.labels) == (
-            f"{build.__module__}:build",
+            AGENT,
             "k",
             {"kind": "fix"},
         )
@@ -212,12 +212,11 @@ def test_what_agents_took_is_an_estimate_for_the_next_time(tmp_path: Path) -> No
         story = Story()
         journal = await opened(tmp_path / "j.db")
         for number, takes in enumerate((2.0, 4.0, 9.0)):
-            task = Task(f"t{number}", build, labels={"size": "big" if takes > 3 else "small"})
+            task = Task(f"t{number}", AGENT, labels={"size": "big" if takes > 3 else "small"})
             await journal.append(story.life(task, takes=takes))
-        name = f"{build.__module__}:build"
-        assert journal.read.estimate(name) == pytest.approx((3, 5.0, 3.605551275))
-        assert journal.read.estimate(name, "size=big") == pytest.approx((2, 6.5, 3.535533905))
-        assert journal.read.estimate(name, "size=small") == (1, 2.0, 0.0)
+        assert journal.read.estimate(AGENT) == pytest.approx((3, 5.0, 3.605551275))
+        assert journal.read.estimate(AGENT, "size=big") == pytest.approx((2, 6.5, 3.535533905))
+        assert journal.read.estimate(AGENT, "size=small") == (1, 2.0, 0.0)
         assert journal.read.estimate("nobody") is None
         journal.close()
 

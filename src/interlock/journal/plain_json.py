@@ -1,0 +1,67 @@
+"""JSON text, quickly: a journal writes a handful of small records for every task.
+
+The encoder of the standard library is made once here, and not for each value. Where there is none
+in C, its public front door does the same.
+"""
+
+from __future__ import annotations
+
+import json
+import json.encoder
+from collections.abc import Callable, Sequence
+from typing import Any
+
+_front_door = json.JSONEncoder(
+    ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")
+)
+_make = getattr(json.encoder, "c_make_encoder", None)
+_quote: Callable[[str], str] = json.encoder.encode_basestring
+
+
+def _encoder() -> Callable[[Any], str]:
+    if _make is None:
+        return _front_door.encode
+    in_c = _make(None, _front_door.default, _quote, None, ":", ",", False, False, False)
+    return lambda tree: "".join(in_c(tree, 0))
+
+
+as_json = _encoder()
+"""The JSON text of a tree of dicts with text as keys, lists, text, finite numbers, True, False and
+None. It may hold half a surrogate pair, which UTF-8 cannot."""
+
+
+def in_utf8(tree: Any, text: str) -> str:
+    """The text of a tree, in a spelling that UTF-8 can hold."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return json.dumps(tree, allow_nan=False, separators=(",", ":"))
+    return text
+
+
+def record_writer(
+    tag: str, names: Sequence[str], defaults: Sequence[Any]
+) -> Callable[[Any], str | None]:
+    """Writes records that hold text and whole numbers only; None if one holds anything else."""
+    head = f'{{"$":{_quote(tag)},"of":{{'
+    fields = [(f"{_quote(name)}:", default) for name, default in zip(names, defaults, strict=True)]
+
+    def write(record: Any) -> str | None:
+        parts = []
+        for (name, default), value in zip(fields, record, strict=True):
+            if value is default:
+                continue
+            kind = type(value)
+            if kind is str and value.isascii():
+                parts.append(name + _quote(value))
+            elif kind is int and -_SMALL < value < _SMALL:
+                parts.append(name + repr(value))
+            else:
+                return None
+        return f"{head}{','.join(parts)}}}}}"
+
+    return write
+
+
+_SMALL = 1 << 63

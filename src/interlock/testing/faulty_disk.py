@@ -1,0 +1,115 @@
+"""A disk that fails at its N-th operation, as often as told, in a way of your choice.
+
+    disk = FaultyDisk(at=7, fault=Fault.FULL, times=3)
+    journal = SqliteJournal(path, disk=disk, writer=LoopWriter)
+
+What counts as an operation: each statement, each commit, each file. Run a program once with
+`FaultyDisk()`, look at `operations`, and then let each of them fail.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from interlock.journal.disk import Disk
+
+
+class Fault(StrEnum):
+    """What can go wrong."""
+
+    ERROR = "error"
+    """An I/O error; nothing was written."""
+    FULL = "full"
+    """No room; nothing was written."""
+    SHORT = "short"
+    """An I/O error in the middle: half of a file, or a statement of which nobody hears."""
+    UNSURE = "unsure"
+    """It was written, and an error is reported all the same."""
+    CRASH_BEFORE = "crash_before"
+    """The process is gone before it was written."""
+    CRASH_AFTER = "crash_after"
+    """The process is gone, and it was written."""
+
+
+class PowerCut(BaseException):
+    """The process is gone. Nothing that it does from here on has an effect."""
+
+
+class FaultyDisk(Disk):
+    """Counts its operations, and fails at number `at` (from 1) and the `times` - 1 after it."""
+
+    def __init__(self, at: int = 0, fault: Fault = Fault.ERROR, times: int = 1) -> None:
+        self.operations = 0
+        self.struck = 0
+        self._fault = fault
+        self._strikes = range(at, at + times) if at else range(0)
+        self._gone = False
+
+    def synchronous(self, durability: str) -> str:
+        """Crashes are of the process here, not of the machine: waiting for the platter is idle."""
+        return "OFF"
+
+    def sync(self, opened: int) -> None:
+        """See `synchronous`."""
+
+    def write_file(self, path: Path, data: bytes) -> None:
+        def half() -> None:
+            path.with_name(f".{path.name}.partial").write_bytes(data[: len(data) // 2])
+
+        self._do(lambda: super(FaultyDisk, self).write_file(path, data), half, _os_error)
+
+    def execute(
+        self, connection: sqlite3.Connection, query: str, values: Sequence[Any] = ()
+    ) -> None:
+        def whole() -> None:
+            connection.execute(query, values)
+
+        self._do(whole, whole, _sqlite_error)
+
+    def commit(self, connection: sqlite3.Connection) -> None:
+        def whole() -> None:
+            connection.execute("COMMIT")
+
+        def none() -> None:
+            return
+
+        self._do(whole, none, _sqlite_error)
+
+    def _do(
+        self,
+        whole: Callable[[], None],
+        half: Callable[[], None],
+        error: Callable[[Fault], Exception],
+    ) -> None:
+        if self._gone:
+            raise PowerCut
+        self.operations += 1
+        if self.operations not in self._strikes:
+            whole()
+            return
+        self.struck += 1
+        if self._fault in (Fault.UNSURE, Fault.CRASH_AFTER):
+            whole()
+        elif self._fault is Fault.SHORT:
+            half()
+        if self._fault in (Fault.CRASH_BEFORE, Fault.CRASH_AFTER):
+            self._gone = True
+            raise PowerCut
+        raise error(self._fault)
+
+
+def _sqlite_error(fault: Fault) -> Exception:
+    return sqlite3.OperationalError(
+        "database or disk is full" if fault is Fault.FULL else "disk I/O error"
+    )
+
+
+def _os_error(fault: Fault) -> Exception:
+    number = errno.ENOSPC if fault is Fault.FULL else errno.EIO
+    return OSError(number, os.strerror(number))
