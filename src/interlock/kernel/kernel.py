@@ -60,6 +60,7 @@ class Kernel:
         self._run = run = Run(table, first_token)
         self._steering = steering = Steering(run)
         occupants = Occupants(run)
+        self._rates = bool(rates)
         self._announced: float | None = None
         self._handlers: dict[type, Callable[[Any], None]] = {
             s.Submit: run.submit,
@@ -112,7 +113,8 @@ class Kernel:
         if run.agenda:
             run.work_off()
         self._admit()
-        self._steering.watch_rates()
+        if self._rates:
+            self._steering.watch_rates()
         upcoming = run.timers.next()
         if upcoming != self._announced:
             self._announced = upcoming

@@ -13,7 +13,7 @@ from interlock.model.claim import Claim
 from interlock.model.outcome import ErrorRecord, State
 from interlock.model.task import Task
 
-_DEFAULT_ESTIMATE = 1.0
+DEFAULT_ESTIMATE = 1.0
 
 Story = tuple[float, State, Any]
 """When a state was entered, which one, and the story before that."""
@@ -109,19 +109,13 @@ class Entry(Waiter):
     def guess(self) -> float:
         """How long an attempt is thought to take."""
         estimate = self.task.estimate
-        return _DEFAULT_ESTIMATE if estimate is None else estimate
+        return DEFAULT_ESTIMATE if estimate is None else estimate
 
     @property
     def tail(self) -> float:
         """How long the longest chain of tasks is that begins with this one."""
         tail = self.extras.tail
         return self.guess if tail is None else tail
-
-    @property
-    def priority(self) -> int:
-        """The one it has now."""
-        priority = self.extras.priority
-        return self.task.priority if priority is None else priority
 
     @property
     def parent(self) -> Attempt | None:

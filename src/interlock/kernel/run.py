@@ -237,14 +237,16 @@ class Run:
             self._release(attempt)
         elif not decided:
             self.admission.make_zombie(attempt)
-        if not decided:
-            entry = attempt.entry
-            status = State(stimulus.status)
-            if status is State.FAILED:
-                wait = entry.task.retry.wait(entry.attempts, stimulus.chance)
-                self._failed(entry, stimulus.error, State.FAILED, max(wait, stimulus.retry_after))
-            else:
-                self._settle(entry, status, stimulus.error, "")
+        if decided:
+            return
+        entry, status = attempt.entry, stimulus.status
+        if status is State.SUCCEEDED:
+            self._settle(entry, status, stimulus.error, "")
+        elif status == State.FAILED:
+            wait = entry.task.retry.wait(entry.attempts, stimulus.chance)
+            self._failed(entry, stimulus.error, State.FAILED, max(wait, stimulus.retry_after))
+        else:
+            self._settle(entry, State(status), stimulus.error, "")
 
     def gone(self, stimulus: s.Gone) -> None:
         """Nothing of an attempt is left."""
@@ -289,7 +291,8 @@ class Run:
         entry = attempt.entry
         entry.attempt = None
         self.admission.release(attempt)
-        self.midflight.forget(attempt)
+        if self.midflight.extended:
+            self.midflight.forget(attempt)
         if entry.state is State.RUNNING:
             return  # What becomes of it is decided next.
         if entry.is_over:
@@ -299,7 +302,8 @@ class Run:
 
     def _forget(self, entry: Entry) -> None:
         self.table.forget(entry.needs)
-        self.admission.forget_profile(entry.profile)
+        if not entry.profile.count:
+            self.admission.forget_profile(entry.profile)
         del self.entries[entry.task.id]
 
     def _failed(self, entry: Entry, error: ErrorRecord | None, end: State, wait: float) -> None:
