@@ -104,7 +104,8 @@ class Kernel:
         before = run.now
         run.now = run.table.now = now
         run.admission.turn += 1
-        run.out = []
+        out: list[Instruction] = []
+        run.out = out
         try:
             handler(stimulus)
         except UsageError:
@@ -118,8 +119,9 @@ class Kernel:
         upcoming = run.timers.next()
         if upcoming != self._announced:
             self._announced = upcoming
-            run.out.append(SetTimer(upcoming))
-        return run.out
+            out.append(SetTimer(upcoming))
+        run.out = []  # What was said is the caller's now, and no longer kept here.
+        return out
 
     def _admit(self) -> None:
         run = self._run

@@ -193,23 +193,20 @@ class Run:
         waiter: Waiter = entry
         if entry.turn:
             waiter = StandIn(entry, entry.needs, entry.profile, admission.turn)
+            entry.own.stand_in = waiter
         waiter.turn = admission.turn
         if entry.extras.needed:
             waiter.profile = admission.profile(entry.profile.traits._replace(needed=True))
-        entry.waiter = waiter
         admission.enqueue(waiter, self._ranks.setdefault(rank, rank), self._arrivals)
 
     def start(self, waiter: Waiter) -> None:
         """Begin an attempt, which holds what was waited for."""
         entry: Entry = waiter.owner
         now = self.now
-        entry.waiter = None
         entry.attempts += 1
         token = self.new_token()
         entry.attempt = attempt = Attempt(entry, token, now)
         self.admission.take(attempt, waiter, now)
-        if entry.started_at is None:
-            entry.started_at = now
         self.enter(entry, State.RUNNING, None)
         timeout = entry.task.timeout
         if timeout is not None:
@@ -359,9 +356,9 @@ class Run:
 
     def _settle(self, entry: Entry, end: State, error: ErrorRecord | None, cause: str) -> None:
         """Give a task its one outcome; what follows for others is put on the agenda."""
-        if entry.waiter is not None:
-            self.admission.withdraw(entry.waiter)
-            entry.waiter = None
+        waiter = entry.waiter
+        if waiter is not None:
+            self.admission.withdraw(waiter)
         self.enter(entry, end, None)
         task_id, now = entry.task.id, self.now
         self.ends[task_id] = end

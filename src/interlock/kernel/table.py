@@ -326,7 +326,12 @@ class Table:
         else:
             for other in place.held_nearby():
                 exact = other.exact
-                if exact is not None and place.meets(other) and exact.excludes(writes, kin):
+                if (
+                    exact is not None
+                    and place.kinds & other.kinds
+                    and place.meets(other)
+                    and exact.excludes(writes, kin)
+                ):
                     return exact
         return None
 
