@@ -17,13 +17,14 @@ Bounded overtaking: whoever has been overtaken 2 x slots times closes its lines 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heapreplace
 
 from interlock.kernel.lending import give_back_amounts, take_amount
 from interlock.kernel.lines import Line
 from interlock.kernel.meters import Meter
+from interlock.kernel.places import Place
 from interlock.kernel.shelves import Point, Shelf
-from interlock.kernel.table import Table, grant_blocks, waiters_conflict
+from interlock.kernel.table import Table, conflicts_at, grant_blocks
 from interlock.kernel.waiters import (
     Amounts,
     Grant,
@@ -111,8 +112,9 @@ class Admission:
         profile.count += 1
         if not profile.midflight:
             for place, writes in waiter.needs:
-                for lines in place.queues:
-                    lines.of(writes).join(waiter)
+                for point in place.queues:
+                    line = point.writing if writes else point.reading
+                    (line or point.line(writes)).join(waiter)
             self.slots.line.join(waiter)
             for meter, _ in profile.amounts:
                 meter.line.join(waiter)
@@ -183,17 +185,18 @@ class Admission:
         profile.count -= 1
         if not profile.count:
             self.forget_profile(profile)
-        if waiter in self.reserved:
+        if self.reserved and waiter in self.reserved:
             self._unreserve(waiter)
         if profile.midflight:
             return
         for place, writes in waiter.needs:
-            for lines in place.queues:
-                lines.of(writes).leave(waiter)
+            for point in place.queues:
+                line = point.writing if writes else point.reading
+                (line or point.line(writes)).leave(waiter)
         self.slots.line.leave(waiter)
         for meter, _ in profile.amounts:
             meter.line.leave(waiter)
-        if waiter in self.closers:
+        if self.closers and waiter in self.closers:
             del self.closers[waiter]
             self._open_lines(waiter)
 
@@ -230,21 +233,22 @@ class Admission:
             best = shelf.best()
             if best is listed[0]:
                 return best
-            heappop(shelves)
-            shelf.listed = None
             if best is None:
+                heappop(shelves)
+                shelf.listed = None
                 _drop_if_empty(shelf)
-            else:
-                self._serial += 1
-                shelf.listed = (best, self._serial, shelf)
-                heappush(shelves, shelf.listed)
+                continue
+            self._serial += 1
+            shelf.listed = listed = (best, self._serial, shelf)
+            heapreplace(shelves, listed)
+            if shelves[0] is listed:
+                return best
         return None
 
     def _released(self, point: Point) -> None:
         """Less is held at a point: those who watch it may have a chance."""
-        if point.shelves:
-            for shelf in list(point.shelves.values()):
-                self._list_shelf(shelf)
+        for shelf in (point.shelves or {}).values():
+            self._list_shelf(shelf)
 
     def _unpark(self, shelf: Shelf) -> None:
         parked, shelf.parked = shelf.parked, []
@@ -278,14 +282,18 @@ class Admission:
                 heappop(opened)
                 continue
             best = self._best(profile)
-            if best is not listed[0]:
+            if best is None:
                 heappop(opened)
                 profile.listed = None
-                if best is not None:
-                    self._list_profile(profile, best)
                 continue
+            if best is not listed[0]:
+                self._serial += 1
+                profile.listed = listed = (best, self._serial, profile)
+                heapreplace(opened, listed)
+                if opened[0] is not listed:
+                    continue
             waiter = best[2]
-            if self._set_aside(waiter):
+            if (profile.amounts or self.paused or self.draining) and self._set_aside(waiter):
                 heappop(opened)
                 profile.listed = None
                 continue
@@ -351,6 +359,8 @@ class Admission:
             for point in place.marks:
                 if point.shelves:
                     self._released(point)
+            if place.exact is not None and place.exact.shelves:
+                self._released(place.exact)
         if grant.zombie:
             del self.zombies[grant]
             for meter in grant.amounts:
@@ -401,27 +411,34 @@ class Admission:
         """Count those whom this start goes past."""
         turn = waiter.turn
         for place, writes in waiter.needs:
-            for lines in place.passes:
-                for line in (lines.writers, lines.readers if writes else None):
-                    if line is not None and line.live and line.items[line.start].turn < turn:
-                        self._overtake_in(line, waiter)
-        self._pass_meter(self.slots, waiter)
+            for point in place.passes:
+                line = point.writing
+                if line is not None and line.live and line.items[line.start].turn < turn:
+                    self._overtake_in(line, point, waiter, place, writes)
+                line = point.reading if writes else None
+                if line is not None and line.live and line.items[line.start].turn < turn:
+                    self._overtake_in(line, point, waiter, place, writes)
+        counted = self.slots.counted
+        if counted is None or counted.item is None or counted.turn < turn:
+            self._pass_meter(self.slots, waiter)
         for meter, _ in waiter.profile.amounts:
             self._pass_meter(meter, waiter)
 
-    def _overtake_in(self, line: Line, waiter: Waiter) -> None:
+    def _overtake_in(
+        self, line: Line, point: Point, waiter: Waiter, place: Place, writes: bool
+    ) -> None:
         limit = 2 * self.slots.capacity
         passer = waiter.arrival
         for older in line.older(waiter):
             if older.passed.last_passer == passer:
                 continue
+            # Patterns stand in the line of their prefix folder without meeting all of it.
+            patterned = waiter.profile.patterned or older.profile.patterned
+            if patterned and not conflicts_at(point, older, place, writes):
+                continue
             passed = older.was_passed()
             passed.last_passer = passer
             if self.zombies and self._zombie_blocks(older):
-                continue
-            # Patterns stand in the line of their prefix folder without meeting all of it.
-            patterned = waiter.profile.patterned or older.profile.patterned
-            if patterned and not waiters_conflict(waiter, older):
                 continue
             passed.times += 1
             if passed.times >= limit and older not in self.closers:
@@ -430,8 +447,9 @@ class Admission:
 
     def _close_lines(self, waiter: Waiter) -> None:
         waiter.was_passed().closes = True
-        for line in _lines(waiter):
-            line.close(waiter)
+        self.table.closing += 1
+        for point, writes in _stands(waiter):
+            point.close(waiter, writes)
         self._urge(waiter)
 
     def _open_lines(self, waiter: Waiter) -> None:
@@ -439,11 +457,12 @@ class Admission:
         if not waiter.passed.closes:
             return
         waiter.passed.closes = False
-        lines = list(_lines(waiter))
-        for line in lines:
-            line.reopen(waiter)
-        for line in lines:
-            for shelf in list((line.place.point.shelves or {}).values()):
+        self.table.closing -= 1
+        for point, writes in _stands(waiter):
+            point.reopen(waiter, writes)
+        for point, _ in _stands(waiter):
+            parked = (point.elsewhere or point).shelves or {}
+            for shelf in list(parked.values()):
                 self._unpark(shelf)
                 self._list_shelf(shelf)
 
@@ -534,11 +553,11 @@ class Admission:
                 self.reopen(meter)
 
 
-def _lines(waiter: Waiter) -> Iterator[Line]:
-    """The lines in which a waiter stands."""
+def _stands(waiter: Waiter) -> Iterator[tuple[Point, bool]]:
+    """Where a waiter stands in line, and whether among the writers."""
     for place, writes in waiter.needs:
-        for lines in place.queues:
-            yield lines.of(writes)
+        for point in place.queues:
+            yield point, writes
 
 
 def _drop_if_empty(shelf: Shelf) -> None:

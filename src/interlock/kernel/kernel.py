@@ -60,6 +60,7 @@ class Kernel:
         self._run = run = Run(table, first_token)
         self._steering = steering = Steering(run)
         occupants = Occupants(run)
+        self._rates = bool(rates)
         self._announced: float | None = None
         self._handlers: dict[type, Callable[[Any], None]] = {
             s.Submit: run.submit,
@@ -103,7 +104,8 @@ class Kernel:
         before = run.now
         run.now = run.table.now = now
         run.admission.turn += 1
-        run.out = []
+        out: list[Instruction] = []
+        run.out = out
         try:
             handler(stimulus)
         except UsageError:
@@ -112,12 +114,14 @@ class Kernel:
         if run.agenda:
             run.work_off()
         self._admit()
-        self._steering.watch_rates()
+        if self._rates:
+            self._steering.watch_rates()
         upcoming = run.timers.next()
         if upcoming != self._announced:
             self._announced = upcoming
-            run.out.append(SetTimer(upcoming))
-        return run.out
+            out.append(SetTimer(upcoming))
+        run.out = []  # What was said is the caller's now, and no longer kept here.
+        return out
 
     def _admit(self) -> None:
         run = self._run

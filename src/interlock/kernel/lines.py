@@ -8,21 +8,19 @@ along a line is one of those times for somebody.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sized
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from interlock.kernel.shelves import Point
     from interlock.kernel.waiters import Waiter
 
 
 class Line:
     """The waiters of one kind at one place, oldest first."""
 
-    __slots__ = ("closers", "items", "live", "patterned", "place", "start")
+    __slots__ = ("closers", "items", "live", "patterned", "start")
 
-    def __init__(self, place: Lines) -> None:
-        self.place = place
+    def __init__(self) -> None:
         self.items: list[Waiter] = []
         """From `start` on: those who wait, and some who do so no more."""
         self.start = 0
@@ -69,56 +67,3 @@ class Line:
                 return
             if item.item is not None:
                 yield item
-
-    def close(self, waiter: Waiter) -> None:
-        """Let nobody younger past this waiter."""
-        self.closers.append(waiter)
-        self.place.closed += 1
-
-    def reopen(self, waiter: Waiter) -> None:
-        """Let everybody past this waiter again."""
-        self.closers.remove(waiter)
-        self.place.closed -= 1
-
-
-class Lines:
-    """Those who want to read, and those who want to write, with the point where they are kept."""
-
-    __slots__ = ("branches", "closed", "point", "readers", "writers")
-
-    def __init__(self, point: Point) -> None:
-        self.point = point
-        self.branches: Sized = ()
-        """What is claimed below: those who wait for that stand elsewhere."""
-        self.readers: Line | None = None
-        self.writers: Line | None = None
-        self.closed = 0
-        """How many of those who stand here nobody may pass."""
-
-    def of(self, writes: bool) -> Line:
-        """The line of those who write, or of those who read."""
-        if writes:
-            if self.writers is None:
-                self.writers = Line(self)
-            return self.writers
-        if self.readers is None:
-            self.readers = Line(self)
-        return self.readers
-
-    def bars(self, best: Waiter, writes: bool) -> bool:
-        """Whether nobody on the shelf of `best` can start, for somebody here may not be passed.
-
-        Only a shortcut past looking at each of them, which is taken where it is plain to see: all
-        stand in one line, no patterns are in play, and the oldest of them is no exception.
-        """
-        line = self.of(writes)
-        oldest = line.oldest()
-        if self.branches or line.patterned or best.estimate is not None or oldest is None:
-            return False
-        for other in (self.writers, self.readers if writes else None):
-            for ahead in other.closers if other is not None else ():
-                if ahead.turn < oldest.turn and not ahead.profile.patterned:
-                    return True
-        rest = line.items[line.start + 1 : line.start + 2]
-        alone = not rest or rest[0].turn > oldest.turn
-        return writes and oldest.passed.closes and alone and best.turn > oldest.turn

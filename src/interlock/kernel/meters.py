@@ -6,8 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from interlock.kernel.lines import Lines
-from interlock.kernel.shelves import Point
+from interlock.kernel.lines import Line
 
 if TYPE_CHECKING:
     from interlock.kernel.waiters import Grant, Profile, Waiter
@@ -56,7 +55,7 @@ class Meter:
         """Who holds all of it: one, or one and its descendants."""
         self.zombies = 0
         """How many zombies hold some of it."""
-        self.line = Lines(Point()).of(True)
+        self.line = Line()
         """Those who wait for some of it, oldest first."""
         self.counted: Waiter | None = None
         """The one of them whose overtaking is counted now, and `turns` those who come after it."""

@@ -31,7 +31,8 @@ class Midflight:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._arrivals = 0
-        self._extra: dict[Attempt, list[Needs]] = {}
+        self.extended: dict[Attempt, list[Needs]] = {}
+        """What attempts have asked for in addition."""
         self.waiting: dict[Request, None] = {}
         self.awaited: dict[str, dict[Request, None]] = {}
         """Unfinished tasks that attempts wait for, and those waits."""
@@ -48,7 +49,7 @@ class Midflight:
         run.table.check(stimulus.task_id, stimulus.claims)
         self._refuse_impossible(attempt, stimulus.claims)
         needs, amounts = run.table.resolve(stimulus.claims)
-        self._extra.setdefault(attempt, []).append(needs)
+        self.extended.setdefault(attempt, []).append(needs)
         hanging = who_hangs(run)
         request = self._request(attempt, stimulus.request, Wait.CLAIMS, stimulus.claims)
         if len(attempt.requests) == 1 and self._try(request, needs, amounts):
@@ -158,7 +159,7 @@ class Midflight:
             return  # It lacks only the slot already, and keeps its place in line for it.
         self._leave(request)
         if wait is Wait.CLAIMS and waiter is not None:
-            self._extra[attempt].remove(waiter.needs)
+            self.extended[attempt].remove(waiter.needs)
             run.table.forget(waiter.needs)
         request.claims, request.tasks, request.waiter = (), {}, None
         self._return(request)
@@ -189,7 +190,7 @@ class Midflight:
 
     def forget(self, attempt: Attempt) -> None:
         """The attempt is gone, with the claims it was given in mid-flight."""
-        for needs in self._extra.pop(attempt, ()):
+        for needs in self.extended.pop(attempt, ()):
             self._run.table.forget(needs)
 
     def refuse_hanging_children(self, parent: Attempt, batch: Mapping[str, Entry]) -> None:

@@ -8,7 +8,7 @@ All of it is fixed when a task becomes ready. docs/architecture.md has the reaso
 
 from __future__ import annotations
 
-from interlock.kernel.records import Entry
+from interlock.kernel.records import DEFAULT_ESTIMATE, Entry
 from interlock.kernel.waiters import Needs, Rank
 
 WIDE = float("inf")
@@ -16,18 +16,26 @@ WIDE = float("inf")
 
 def start_rank(entry: Entry, unfinished: int) -> Rank:
     """Where a task stands in the order, smallest first; who came first decides among equals."""
+    task, extras = entry.task, entry.extras
+    guess = DEFAULT_ESTIMATE if task.estimate is None else task.estimate
     # Half of its own work: what stands behind a task counts fully, because only its end frees
     # it, but among tasks with nothing behind them length matters less than that.
-    rank = entry.tail - entry.guess / 2
-    claimed = len(entry.amounts)
+    rank = (guess if extras.tail is None else extras.tail) - guess / 2
+    priority = task.priority if extras.priority is None else extras.priority
+    claimed = len(entry.profile.amounts)
     for place, writes in entry.needs:
+        counted = place.crowds[0]
         claimed += 2 if writes else 1
-        if unfinished > 2 and 2 * place.crowd(writes) > unfinished:
+        # How many unfinished claims conflict with this one, at least.
+        if unfinished > 2 and 2 * (counted.users if writes else counted.writers) > unfinished:
             rank = WIDE
-    return (-entry.priority, -rank, -claimed)
+    return (-priority, -rank, -claimed)
 
 
 def count_claims(needs: Needs, by: int) -> None:
     """Count an unfinished task at the places it claims (by = 1), or no longer (by = -1)."""
     for place, writes in needs:
-        place.count(writes, by)
+        for each in place.crowds:
+            each.users += by
+            if writes:
+                each.writers += by

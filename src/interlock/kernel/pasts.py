@@ -71,7 +71,7 @@ class Pasts:
             if past is None:
                 continue
             entry.attempts = past.attempts
-            entry.started_at = past.started_at
+            entry.own.started_at = past.started_at
             if past.paused:
                 entry.own.paused_since = self._run.now
             if past.error is not None:

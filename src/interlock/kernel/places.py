@@ -14,33 +14,39 @@ other marks and one of them writes:
               what is held further down one by one; it marks its own point and every *below* from
               its prefix up. A folder below the prefix tests the patterns held above it.
 
-So a literal claim costs its depth, whatever else is held, and patterns cost what is held near
-them. The tests between a pattern and another place are exact, and remembered.
+Of the folders above only those count that have themselves been claimed, or had a pattern hung up
+at them: nobody asks the others. So a literal claim costs as much as there are claimed folders above
+it, whatever else is held, and patterns cost what is held near them. The tests between a pattern
+and another place are exact, and remembered.
 
-Those who wait stand in *lines*, so that overtaking can be counted (see `lines`): whoever waits for
-a place stands *here* in its line, and *beneath* in those of the folders above. A start at a place
-goes past those who stand here in it and in the folders above, and past those beneath it.
+Those who wait stand in *lines* at points, so that overtaking can be counted (see `lines`): whoever
+waits for a place stands in line where it would mark, and a start goes past those who stand in line
+where it looks. Only patterns, which are kept at their prefix, stand and pass where it does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from interlock.kernel.lines import Lines
+from interlock.kernel.lines import Line
 from interlock.kernel.shelves import Point
 from interlock.model.overlap import alternatives_overlap
 from interlock.model.pattern import Alternative
 from interlock.model.segment import DEPTH
 
 _REMEMBERED = 10_000
+_ANY_KIND = -1
 
 
 class Place:
     """Something that can be claimed as a whole: this one by a name, the others as paths."""
 
     __slots__ = (
-        "as_needed",
+        "as_read",
+        "as_written",
+        "crowds",
         "exact",
+        "kinds",
         "looks",
         "marks",
         "name",
@@ -53,34 +59,40 @@ class Place:
         "writers",
     )
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, own: Point) -> None:
         self.name = name
-        self.as_needed = ((self, False), (self, True))
-        """This place as something to read, and to write: made once for all that need it."""
-        self.own = self.exact = Point()
-        """`exact` counts only holds of just this spelling: what patterns are tested against."""
-        here = Lines(self.own)
-        self.marks: tuple[Point, ...] = (self.own,)
-        self.looks: tuple[Point, ...] = (self.own,)
-        self.queues: tuple[Lines, ...] = (here,)
-        """Where those who wait for this place stand in line; `here` comes first."""
-        self.passes: tuple[Lines, ...] = (here,)
-        """Whom a start at this place goes past."""
+        self.own = own
+        self.exact: Point | None = None
+        """Counts only holds of just this spelling, if there are patterns to be tested for it."""
+        points: tuple[Point, ...] = (own,)
+        self.marks = self.looks = self.queues = self.passes = points
+        self.crowds: tuple[Place, ...] = (self,)
+        """Where the unfinished claims on it are counted, the own count first."""
+        self.kinds = _ANY_KIND
+        """A bit for each kind of file that it may be, which rules most patterns out at once."""
+        self.users = 0
+        self.writers = 0
         self.refs = 0
         self.text = ""
         """How it was spelled first."""
-        self.users = 0
-        self.writers = 0
+        self.as_read: tuple[Place, bool] | None = None
+        self.as_written: tuple[Place, bool] | None = None
 
-    def crowd(self, write: bool) -> int:
-        """How many unfinished claims conflict with a claim here, at least."""
-        return self.users if write else self.writers
+    def needed(self, writes: bool) -> tuple[Place, bool]:
+        """As something to write, or to read: made once for all that need it."""
+        need = self.as_written if writes else self.as_read
+        if need is None:
+            need = (self, writes)
+            if writes:
+                self.as_written = need
+            else:
+                self.as_read = need
+        return need
 
-    def count(self, write: bool, by: int) -> None:
-        """Note that an unfinished task claims this place (by = 1), or no longer (by = -1)."""
-        self.users += by
-        if write:
-            self.writers += by
+    def vanish(self) -> None:
+        """Nobody claims it: let go of what refers back to it."""
+        self.crowds = ()
+        self.as_read = self.as_written = None
 
 
 class Folder(Place):
@@ -90,42 +102,41 @@ class Folder(Place):
         "above",
         "alternative_or_none",
         "below",
-        "beneath",
         "children",
+        "claimed",
         "file",
+        "globs",
         "held",
+        "over",
         "patterns",
-        "under",
-        "writers_under",
     )
 
     def __init__(self, name: str, parent: Folder | None) -> None:
-        super().__init__(name)
+        super().__init__(name, Point())
         self.above: tuple[Folder, ...] = (*parent.above, parent) if parent else ()
-        self.alternative_or_none: Alternative | None = None
+        self.over: tuple[Folder, ...] = ()
+        """Those of them that have been claimed: only they count."""
+        self.claimed = False
+        self.below: Point | None = None
+        """Counts what is held below, once this folder is claimed and there is something below."""
+        self.children: dict[str, Folder] | None = None
         self.file: File | None = None
-        self.held: dict[Path, int] = {}
-        """Paths and patterns at or below this folder that are held; kept only for patterns."""
-        self.children: dict[str, Folder] = {}
+        self.globs: dict[Alternative, Glob] | None = None
+        """Patterns with this prefix."""
         self.patterns: dict[Glob, int] | None = None
-        """Patterns with this prefix that are held now, and how often."""
-        own, here = self.own, self.queues[0]
-        self.exact = Point()
-        self.below = below = Point()
-        self.beneath = beneath = Lines(own)
-        own.lines = here
-        here.branches = self.children
-        if parent is None:
-            self.marks = (own, self.exact)
-            self.looks, self.passes = (own, below), (here, beneath)
-        else:
-            # What the parent has, but for the parts that are about itself only.
-            self.marks = (own, self.exact, *parent.marks[2:], parent.below)
-            self.looks = (own, *parent.looks[:-1], below)
-            self.queues = (here, *parent.queues[1:], parent.beneath)
-            self.passes = (here, *parent.passes[:-1], beneath)
-        self.under = 0
-        self.writers_under = 0
+        """Those of them that are held now, and how often."""
+        self.held: dict[Path, int] | None = None
+        """Paths and patterns at or below this folder that are held; kept only for patterns."""
+        self.alternative_or_none: Alternative | None = None
+        if parent is not None:
+            if parent.children is None:
+                parent.children = {}
+            if parent.claimed:
+                parent.branch()
+            parent.children[name] = self
+            self.over = (*parent.over, parent) if parent.claimed else parent.over
+            if self.over:
+                self.wire()
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -139,22 +150,98 @@ class Folder(Place):
             self.alternative_or_none = Alternative(self.path, (DEPTH,))
         return self.alternative_or_none
 
-    def crowd(self, write: bool) -> int:
-        return self.under if write else self.writers_under
+    def claim(self) -> None:
+        """Somebody claims it for the first time: from now on it counts for all that is below.
 
-    def count(self, write: bool, by: int) -> None:
-        self.users += by
-        self.writers += by if write else 0
-        self.count_under(write, by)
+        That costs as much as there is below, once in the life of a folder.
+        """
+        self.claimed = True
+        if self.children:
+            self.branch()
+            for folder in self._claimed_below():
+                self._take_over(folder)
+            self._join_lines()
+            self._rewire()
 
-    def count_under(self, write: bool, by: int) -> None:
-        """Count a claim at or below this folder, here and in the folders above."""
-        writers = by if write else 0
-        self.under += by
-        self.writers_under += writers
-        for folder in self.above:
-            folder.under += by
-            folder.writers_under += writers
+    def branch(self) -> None:
+        """There is something below: count it."""
+        if self.below is None:
+            self.below = Point(elsewhere=self.own)
+            self.below.branched = self.own.branched = True
+            self.wire()
+
+    def wire(self) -> None:
+        """Find the points of all places here."""
+        marks: tuple[Point, ...] = (self.own, *[each.counts_below() for each in self.over])
+        looks: tuple[Point, ...] = (self.own, *[each.own for each in self.over])
+        if self.below is not None:
+            looks = (*looks, self.below)
+        crowds = (self, *self.over)
+        for place in (self, self.file):
+            if place is not None:
+                place.marks = place.queues = marks
+                place.looks = place.passes = looks
+                place.crowds = crowds
+        for glob in (self.globs or {}).values():
+            glob.wire()
+
+    def counts_below(self) -> Point:
+        """The point that counts what is held below; there is one when something is."""
+        assert self.below is not None
+        return self.below
+
+    def _rewire(self) -> None:
+        todo = [self]
+        while todo:
+            parent = todo.pop()
+            over = (*parent.over, parent) if parent.claimed else parent.over
+            for folder in (parent.children or {}).values():
+                folder.over = over
+                folder.wire()
+                todo.append(folder)
+
+    def _claimed_below(self) -> Iterator[Folder]:
+        """The claimed folders below with no other claimed one in between: they know the rest."""
+        todo = list((self.children or {}).values())
+        while todo:
+            folder = todo.pop()
+            if folder.claimed:
+                yield folder
+            else:
+                todo += (folder.children or {}).values()
+
+    def _take_over(self, folder: Folder) -> None:
+        """Count what a folder below counts."""
+        below = self.counts_below()
+        self.users += folder.users
+        self.writers += folder.writers
+        for point in (folder.own, folder.below):
+            if point is not None:
+                below.readers += point.readers
+                below.writers += point.writers
+
+    def _join_lines(self) -> None:
+        """Let all who wait for something below stand in line here too, oldest first."""
+        below = self.counts_below()
+        for writes in (False, True):
+            waiting = [
+                waiter
+                for folder in self._claimed_below()
+                for line in _lines(folder, writes)
+                for waiter in line.items
+                if waiter.item is not None
+            ]
+            for waiter in sorted(waiting, key=lambda waiter: waiter.arrival):
+                below.line(writes).join(waiter)
+                if waiter.passed.closes:
+                    below.close(waiter, writes)
+
+
+def _lines(folder: Folder, writes: bool) -> Iterator[Line]:
+    for point in (folder.own, folder.below):
+        line = None if point is None else point.writing if writes else point.reading
+        if line is not None:
+            yield line
 
 
 class File(Place):
@@ -163,32 +250,13 @@ class File(Place):
     __slots__ = ("alternative", "folder")
 
     def __init__(self, folder: Folder, alternative: Alternative) -> None:
-        self.name = folder.name
-        self.as_needed = ((self, False), (self, True))
+        super().__init__(folder.name, folder.own)
         self.folder = folder
         self.alternative = alternative
-        self.own = folder.own
-        self.exact = Point()
-        self.marks = (self.own, self.exact, *folder.marks[2:])
-        self.looks = folder.looks
-        self.queues = folder.queues
-        self.passes = folder.passes
-        self.refs = 0
-        self.text = ""
-
-    def crowd(self, write: bool) -> int:
-        return self.folder.crowd(write)
-
-    def count(self, write: bool, by: int) -> None:
-        folder = self.folder
-        writers = by if write else 0
-        folder.users += by
-        folder.writers += writers
-        folder.under += by
-        folder.writers_under += writers
-        for above in folder.above:
-            above.under += by
-            above.writers_under += writers
+        self.kinds = _kinds(alternative)
+        self.marks = self.queues = folder.marks
+        self.looks = self.passes = folder.looks
+        self.crowds = folder.crowds
 
 
 class Glob(Place):
@@ -197,26 +265,35 @@ class Glob(Place):
     __slots__ = ("alternative", "folder", "verdicts")
 
     def __init__(self, alternative: Alternative, folder: Folder) -> None:
-        super().__init__(folder.name)
+        super().__init__(folder.name, Point())
+        self.exact = self.own
         self.alternative = alternative
+        self.kinds = _kinds(alternative)
         self.folder = folder
-        chain = (folder, *folder.above)
-        self.marks = (self.own, *(each.below for each in chain))
-        self.looks = tuple(each.own for each in chain)
-        # It stands in the lines of its prefix folder; whom it really conflicts with there is
-        # tested one by one.
+        self.verdicts: dict[Path, bool] = {}
+        if folder.globs is None:
+            folder.globs = {}
+        folder.globs[alternative] = self
+        folder.branch()
+        self.wire()
+
+    def wire(self) -> None:
+        """Find its points. It stands in the lines of its prefix folder, and passes those.
+
+        Whom it really conflicts with there is tested one by one.
+        """
+        folder = self.folder
+        chain = (folder, *folder.over)
+        self.marks = (self.own, *[each.counts_below() for each in chain])
+        self.looks = tuple([each.own for each in chain])
         self.queues = folder.queues
         self.passes = folder.passes
-        self.verdicts: dict[Path, bool] = {}
-
-    def crowd(self, write: bool) -> int:
-        return self.folder.crowd(write)
-
-    def count(self, write: bool, by: int) -> None:
-        self.folder.count_under(write, by)
+        self.crowds = folder.crowds
 
     def meets(self, other: Path) -> bool:
         """Whether some path belongs to both: exact, and remembered."""
+        if not self.kinds & other.kinds:
+            return False
         if self.alternative.ends_apart(other.alternative):
             return False
         known = self.verdicts.get(other)
@@ -232,7 +309,15 @@ class Glob(Place):
         for folder in self.folder.above:
             yield from folder.patterns or ()
         # The latest first: whoever is found is watched, and that one is likely to stay longest.
-        yield from reversed(self.folder.held)
+        yield from reversed(self.folder.held or {})
+
+
+def _kinds(alternative: Alternative) -> int:
+    """A bit for the suffix of the last name, if it has one and no folder is called like a file."""
+    _, dot, suffix = alternative.tail.rpartition(".")
+    if not (dot and suffix) or any("." in name for name in alternative.spelled):
+        return _ANY_KIND
+    return int(1 << (7 * ord(suffix[0]) + ord(suffix[-1]) + len(suffix)) % 61)
 
 
 Path = Folder | File | Glob

@@ -13,7 +13,7 @@ from interlock.model.claim import Claim
 from interlock.model.outcome import ErrorRecord, State
 from interlock.model.task import Task
 
-_DEFAULT_ESTIMATE = 1.0
+DEFAULT_ESTIMATE = 1.0
 
 Story = tuple[float, State, Any]
 """When a state was entered, which one, and the story before that."""
@@ -31,6 +31,10 @@ class Extras:
     """How many dependencies have not ended yet."""
     dependents: list[Entry] | None = None
     error: ErrorRecord | None = None
+    started_at: float | None = None
+    """When its first attempt started, if that was in an earlier run."""
+    stand_in: Waiter | None = None
+    """Waits in its place, since it has waited before."""
     retry_at = 0.0
     retry_timer: Timer | None = None
     deadline: Timer | None = None
@@ -57,11 +61,9 @@ class Entry(Waiter):
         "attempts",
         "extras",
         "since",
-        "started_at",
         "state",
         "story",
         "task",
-        "waiter",
     )
 
     def __init__(self, task: Task, needs: Needs, profile: Profile) -> None:
@@ -79,14 +81,30 @@ class Entry(Waiter):
         self.attempts = 0
         self.attempt: Attempt | None = None
         """The attempt that is alive: there is at most one, a zombie included."""
-        self.started_at: float | None = None
-        self.waiter: Waiter | None = None
-        """The wait for claims that it is in."""
         self.extras = _NONE
 
     @property
     def owner(self) -> Entry:
         return self
+
+    @property
+    def waiter(self) -> Waiter | None:
+        """The wait for claims that it is in."""
+        if self.item is not None:
+            return self
+        stand_in = self.extras.stand_in
+        return stand_in if stand_in is not None and stand_in.item is not None else None
+
+    @property
+    def started_at(self) -> float | None:
+        """When its first attempt started, once it has ended or tries again."""
+        first, story = self.extras.started_at, self.story
+        if first is None:
+            while story is not None:
+                since, state, story = story
+                if state is State.RUNNING:
+                    first = since
+        return first
 
     @property
     def own(self) -> Extras:
@@ -109,19 +127,13 @@ class Entry(Waiter):
     def guess(self) -> float:
         """How long an attempt is thought to take."""
         estimate = self.task.estimate
-        return _DEFAULT_ESTIMATE if estimate is None else estimate
+        return DEFAULT_ESTIMATE if estimate is None else estimate
 
     @property
     def tail(self) -> float:
         """How long the longest chain of tasks is that begins with this one."""
         tail = self.extras.tail
         return self.guess if tail is None else tail
-
-    @property
-    def priority(self) -> int:
-        """The one it has now."""
-        priority = self.extras.priority
-        return self.task.priority if priority is None else priority
 
     @property
     def parent(self) -> Attempt | None:

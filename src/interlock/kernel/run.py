@@ -193,23 +193,20 @@ class Run:
         waiter: Waiter = entry
         if entry.turn:
             waiter = StandIn(entry, entry.needs, entry.profile, admission.turn)
+            entry.own.stand_in = waiter
         waiter.turn = admission.turn
         if entry.extras.needed:
             waiter.profile = admission.profile(entry.profile.traits._replace(needed=True))
-        entry.waiter = waiter
         admission.enqueue(waiter, self._ranks.setdefault(rank, rank), self._arrivals)
 
     def start(self, waiter: Waiter) -> None:
         """Begin an attempt, which holds what was waited for."""
         entry: Entry = waiter.owner
         now = self.now
-        entry.waiter = None
         entry.attempts += 1
         token = self.new_token()
         entry.attempt = attempt = Attempt(entry, token, now)
         self.admission.take(attempt, waiter, now)
-        if entry.started_at is None:
-            entry.started_at = now
         self.enter(entry, State.RUNNING, None)
         timeout = entry.task.timeout
         if timeout is not None:
@@ -237,14 +234,16 @@ class Run:
             self._release(attempt)
         elif not decided:
             self.admission.make_zombie(attempt)
-        if not decided:
-            entry = attempt.entry
-            status = State(stimulus.status)
-            if status is State.FAILED:
-                wait = entry.task.retry.wait(entry.attempts, stimulus.chance)
-                self._failed(entry, stimulus.error, State.FAILED, max(wait, stimulus.retry_after))
-            else:
-                self._settle(entry, status, stimulus.error, "")
+        if decided:
+            return
+        entry, status = attempt.entry, stimulus.status
+        if status is State.SUCCEEDED:
+            self._settle(entry, status, stimulus.error, "")
+        elif status == State.FAILED:
+            wait = entry.task.retry.wait(entry.attempts, stimulus.chance)
+            self._failed(entry, stimulus.error, State.FAILED, max(wait, stimulus.retry_after))
+        else:
+            self._settle(entry, State(status), stimulus.error, "")
 
     def gone(self, stimulus: s.Gone) -> None:
         """Nothing of an attempt is left."""
@@ -289,7 +288,8 @@ class Run:
         entry = attempt.entry
         entry.attempt = None
         self.admission.release(attempt)
-        self.midflight.forget(attempt)
+        if self.midflight.extended:
+            self.midflight.forget(attempt)
         if entry.state is State.RUNNING:
             return  # What becomes of it is decided next.
         if entry.is_over:
@@ -299,7 +299,8 @@ class Run:
 
     def _forget(self, entry: Entry) -> None:
         self.table.forget(entry.needs)
-        self.admission.forget_profile(entry.profile)
+        if not entry.profile.count:
+            self.admission.forget_profile(entry.profile)
         del self.entries[entry.task.id]
 
     def _failed(self, entry: Entry, error: ErrorRecord | None, end: State, wait: float) -> None:
@@ -355,9 +356,9 @@ class Run:
 
     def _settle(self, entry: Entry, end: State, error: ErrorRecord | None, cause: str) -> None:
         """Give a task its one outcome; what follows for others is put on the agenda."""
-        if entry.waiter is not None:
-            self.admission.withdraw(entry.waiter)
-            entry.waiter = None
+        waiter = entry.waiter
+        if waiter is not None:
+            self.admission.withdraw(waiter)
         self.enter(entry, end, None)
         task_id, now = entry.task.id, self.now
         self.ends[task_id] = end

@@ -2,32 +2,97 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from heapq import heappop
 from typing import TYPE_CHECKING
 
+from interlock.kernel.lines import Line
+
 if TYPE_CHECKING:
-    from interlock.kernel.lines import Lines
-    from interlock.kernel.waiters import Grant, Item, Profile
+    from interlock.kernel.waiters import Grant, Item, Profile, Waiter
 
 
 class Point:
-    """A count of holds, and those whom it blocks."""
+    """A count of holds, those whom it blocks, and the lines of those who wait here."""
 
-    __slots__ = ("lines", "readers", "shelves", "writers")
+    __slots__ = (
+        "branched",
+        "closed",
+        "elsewhere",
+        "readers",
+        "reading",
+        "shelves",
+        "writers",
+        "writing",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, elsewhere: Point | None = None) -> None:
         self.readers = 0
         self.writers = 0
         self.shelves: dict[Profile, Shelf] | None = None
-        self.lines: Lines | None = None
-        """The lines of the place that this is the own point of."""
+        self.reading: Line | None = None
+        self.writing: Line | None = None
+        self.closed = 0
+        """How many of those who stand here nobody may pass."""
+        self.branched = False
+        """Whether others, who wait for something below, stand in other lines."""
+        self.elsewhere = elsewhere
+        """Where those are parked whom somebody in line here holds back, if not here.
+
+        Patterns pass the lines of those who wait below their prefix, but do not care for the
+        count of what is held there."""
+
+    def line(self, writes: bool) -> Line:
+        """The line of those who want to write, or of those who want to read."""
+        line = self.writing if writes else self.reading
+        if line is None:
+            line = Line()
+            if writes:
+                self.writing = line
+            else:
+                self.reading = line
+        return line
+
+    def close(self, waiter: Waiter, writes: bool) -> None:
+        """Let nobody younger past this waiter."""
+        self.line(writes).closers.append(waiter)
+        self.closed += 1
+
+    def reopen(self, waiter: Waiter, writes: bool) -> None:
+        """Let everybody past this waiter again."""
+        self.line(writes).closers.remove(waiter)
+        self.closed -= 1
+
+    def ahead(self, writes: bool) -> Iterator[Waiter]:
+        """Those who may not be passed by somebody who wants to write, or to read."""
+        if self.writing is not None:
+            yield from self.writing.closers
+        if writes and self.reading is not None:
+            yield from self.reading.closers
+
+    def bars(self, best: Waiter, writes: bool) -> bool:
+        """Whether nobody on the shelf of `best` can start, for somebody here may not be passed.
+
+        Only a shortcut past looking at each of them, which is taken where it is plain to see: all
+        stand in one line, no patterns are in play, and the oldest of them is no exception.
+        """
+        line = self.line(writes)
+        oldest = line.oldest()
+        if self.branched or line.patterned or best.estimate is not None or oldest is None:
+            return False
+        for ahead in self.ahead(writes):
+            if ahead.turn < oldest.turn and not ahead.profile.patterned:
+                return True
+        rest = line.items[line.start + 1 : line.start + 2]
+        alone = not rest or rest[0].turn > oldest.turn
+        return writes and oldest.passed.closes and alone and best.turn > oldest.turn
 
     def excludes(self, writes: bool, kin: tuple[Grant, ...]) -> bool:
         """Whether somebody other than the kin holds it in a way that excludes us."""
         readers, writers = self.readers, self.writers
         for grant in kin:
             for place, held_for_writing in grant.places:
-                if self in place.marks:
+                if self in place.marks or self is place.exact:
                     if held_for_writing:
                         writers -= 1
                     else:
@@ -70,11 +135,10 @@ class Shelf:
             no_writer = no_reader or point.readers > 0
         reader = None if no_reader or not self.readers else _first(self.readers)
         writer = None if no_writer or not self.writers else _first(self.writers)
-        lines = point.lines
-        if lines is not None and lines.closed and not self.profile.exempt:
-            if reader is not None and lines.bars(reader[2], False):
+        if point.closed and not self.profile.exempt:
+            if reader is not None and point.bars(reader[2], False):
                 reader = None
-            if writer is not None and lines.bars(writer[2], True):
+            if writer is not None and point.bars(writer[2], True):
                 writer = None
         if reader is not None and (writer is None or reader < writer):
             return reader

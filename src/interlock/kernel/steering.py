@@ -89,7 +89,6 @@ class Steering:
             entry.own.paused_since = self._run.now
         if entry.waiter is not None:
             self._run.admission.withdraw(entry.waiter)
-            entry.waiter = None
 
     def unpause(self, stimulus: s.Unpause) -> None:
         """Let it go on."""

@@ -12,7 +12,6 @@ from interlock.errors import (
     ProtectedPath,
     UnknownResource,
 )
-from interlock.kernel.lines import Lines
 from interlock.kernel.meters import ALL, Meter
 from interlock.kernel.places import File, Folder, Glob, Path, Place, chain, places_conflict
 from interlock.kernel.shelves import Point
@@ -49,6 +48,8 @@ class Table:
         self.known_paths: dict[str, Place] = {}
         """Places on paths by the first way in which they were spelled."""
         self.patterns_in_use = 0
+        self.closing = 0
+        """How many waiters nobody may pass."""
         self.slots = Meter(SLOTS, check_capacity(SLOTS, slots, 1))
         self.meters: dict[str, Meter] = {SLOTS: self.slots}
         for name, amount in capacities.items():
@@ -147,8 +148,7 @@ class Table:
             if meter is None:
                 named = self.names.get(claim.resource)
                 if named is None:
-                    named = self.names[claim.resource] = Place(claim.resource)
-                    named.own.lines = named.queues[0]
+                    named = self.names[claim.resource] = Place(claim.resource, Point())
                 needs[named] = needs.get(named, False) or claim.mode is Mode.ALONE
             elif claim.mode is Mode.ALONE:
                 amounts[meter] = ALL
@@ -156,7 +156,7 @@ class Table:
                 amounts[meter] = amounts.get(meter, 0) + claim.amount
         for place in needs:
             place.refs += 1
-        return tuple([place.as_needed[w] for place, w in needs.items()]), tuple(amounts.items())
+        return tuple([place.needed(w) for place, w in needs.items()]), tuple(amounts.items())
 
     def _resolve_known(self, claims: tuple[Claim, ...]) -> Needs | None:
         """The places of claims that are all on paths which others spell the same way."""
@@ -166,7 +166,9 @@ class Table:
             place = known.get(claim.resource) if claim.is_path else None
             if place is None:
                 return None
-            found.append(place.as_needed[claim.mode is Mode.WRITE])
+            writes = claim.mode is Mode.WRITE
+            need = place.as_written if writes else place.as_read
+            found.append(need or place.needed(writes))
         if len(found) > 1 and len({place for place, _ in found}) < len(found):
             return None
         for place, _ in found:
@@ -176,10 +178,10 @@ class Table:
     def _place(self, alternative: Alternative) -> Place:
         folder = self.root
         for name in alternative.prefix:
-            child = folder.children.get(name)
-            if child is None:
-                child = folder.children[name] = Folder(name, folder)
-            folder = child
+            child = folder.children.get(name) if folder.children else None
+            folder = child or Folder(name, folder)
+        if not folder.claimed:
+            folder.claim()
         if alternative.is_subtree:
             return folder
         if alternative.is_plain:
@@ -209,24 +211,32 @@ class Table:
     def _drop(self, place: Place) -> None:
         self.known_paths.pop(place.text, None)
         place.text = ""
-        if isinstance(place, Glob):
-            del self.globs[place.alternative]
+        if isinstance(place, Folder):
+            folder = place
+        elif isinstance(place, File):
+            folder = place.folder
+            folder.file = None
+            folder.refs -= 1
+            place.vanish()
+        elif isinstance(place, Glob):
+            folder = place.folder
+            assert folder.globs is not None
+            del self.globs[place.alternative], folder.globs[place.alternative]
             if not self.globs:
                 self._track_all(-1)
-            place = place.folder
-            place.refs -= 1
-        elif isinstance(place, File):
-            place = place.folder
-            place.file = None
-            place.refs -= 1
-        if not isinstance(place, Folder):
+            folder.refs -= 1
+            place.vanish()
+        else:
             del self.names[place.name]
+            place.vanish()
             return
-        while place.above and not place.refs and not place.children:
-            self.known_paths.pop(place.text, None)
-            parent = place.above[-1]
-            del parent.children[place.name]
-            place = parent
+        while folder.above and not folder.refs and not folder.children:
+            self.known_paths.pop(folder.text, None)
+            parent = folder.above[-1]
+            assert parent.children is not None
+            del parent.children[folder.name]
+            folder.vanish()
+            folder = parent
 
     # -- holds --------------------------------------------------------------------------
 
@@ -239,10 +249,30 @@ class Table:
             else:
                 for point in place.marks:
                     point.readers += by
-            if isinstance(place, Glob):
-                self._use_pattern(place, by)
-            if self.globs and isinstance(place, (Folder, File, Glob)):
-                _track(place, by)
+            if self.globs:
+                self._track(place, writes, by)
+
+    def _track(self, place: Place, writes: bool, by: int) -> None:
+        """There are patterns: let them know what is held."""
+        if isinstance(place, Glob):
+            self._use_pattern(place, by)
+        elif isinstance(place, (Folder, File)):
+            if place.exact is None:
+                place.exact = Point()
+            if writes:
+                place.exact.writers += by
+            else:
+                place.exact.readers += by
+        else:
+            return
+        for folder in chain(place):
+            if folder.held is None:
+                folder.held = {}
+            count = folder.held.get(place, 0) + by
+            if count:
+                folder.held[place] = count
+            else:
+                del folder.held[place]
 
     def _use_pattern(self, glob: Glob, by: int) -> None:
         """Keep the patterns that are held where folders below find them."""
@@ -257,9 +287,8 @@ class Table:
     def _track_all(self, by: int) -> None:
         """The first pattern has come, or the last one has gone."""
         for grant in self.grants:
-            for place, _ in grant.places:
-                if isinstance(place, (Folder, File, Glob)):
-                    _track(place, by)
+            for place, writes in grant.places:
+                self._track(place, writes, by)
 
     def blocker(self, waiter: Waiter) -> Blocker | None:
         """What stands in a waiter's way; None if nothing does."""
@@ -270,48 +299,52 @@ class Table:
                     not kin or point.excludes(writes, kin)
                 ):
                     return point, writes, False
-            if isinstance(place, Glob) or (
-                self.patterns_in_use and isinstance(place, (Folder, File))
-            ):
+            if self.globs and isinstance(place, (Folder, File, Glob)):
                 held = self._pattern_blocker(place, writes, kin)
                 if held is not None:
                     return held, writes, False
-            for lines in place.passes:
-                if lines.closed and self._closed(lines, place, writes, waiter):
-                    return lines.point, writes, True
+            if self.closing:
+                for point in place.passes:
+                    if point.closed and self._closed(point, place, writes, waiter):
+                        return point.elsewhere or point, writes, True
         return None
 
     def _pattern_blocker(self, place: Path, writes: bool, kin: tuple[Grant, ...]) -> Point | None:
         """The point of a pattern that is held and meets this place, or the other way round."""
         if not isinstance(place, Glob):
+            if not self.patterns_in_use:
+                return None
             node = place.folder if isinstance(place, File) else place
-            for folder in node.above:
+            for folder in node.over:
                 for glob in folder.patterns or ():
-                    if glob.meets(place) and glob.own.excludes(writes, kin):
+                    if (
+                        glob.kinds & place.kinds
+                        and glob.meets(place)
+                        and glob.own.excludes(writes, kin)
+                    ):
                         return glob.own
         else:
             for other in place.held_nearby():
-                if place.meets(other) and other.exact.excludes(writes, kin):
-                    return other.exact
+                exact = other.exact
+                if (
+                    exact is not None
+                    and place.kinds & other.kinds
+                    and place.meets(other)
+                    and exact.excludes(writes, kin)
+                ):
+                    return exact
         return None
 
-    def _closed(self, lines: Lines, place: Place, writes: bool, waiter: Waiter) -> bool:
+    def _closed(self, point: Point, place: Place, writes: bool, waiter: Waiter) -> bool:
         """Whether a start would go past an older one that nobody may pass any more."""
         if waiter.profile.exempt:
             return False
-        for line in (lines.writers, lines.readers if writes else None):
-            for ahead in line.closers if line is not None else ():
-                if (
-                    ahead.turn < waiter.turn
-                    and not self._out_of_its_way(ahead, waiter)
-                    # Lines are kept by folder; whether patterns really meet is seen only here.
-                    and any(
-                        (writes or theirs) and places_conflict(place, other)
-                        for other, theirs in ahead.needs
-                    )
-                ):
-                    return True
-        return False
+        return any(
+            ahead.turn < waiter.turn
+            and not self._out_of_its_way(ahead, waiter)
+            and conflicts_at(point, ahead, place, writes)
+            for ahead in point.ahead(writes)
+        )
 
     def _out_of_its_way(self, ahead: Waiter, waiter: Waiter) -> bool:
         """Whether the estimates say that a waiter will be done before `ahead` could start."""
@@ -335,16 +368,6 @@ class Table:
         return latest
 
 
-def _track(place: Path, by: int) -> None:
-    """Let the folders on the way know what is held below them, where patterns find it."""
-    for folder in chain(place):
-        count = folder.held.get(place, 0) + by
-        if count:
-            folder.held[place] = count
-        else:
-            del folder.held[place]
-
-
 def grant_blocks(grant: Grant, waiter: Waiter) -> bool:
     """Whether something this grant holds conflicts with what the waiter needs."""
     if grant in waiter.profile.kin:
@@ -356,11 +379,17 @@ def grant_blocks(grant: Grant, waiter: Waiter) -> bool:
     )
 
 
-def waiters_conflict(a: Waiter, b: Waiter) -> bool:
-    """Whether two waiters could not both hold what they need."""
-    for one, a_writes in a.needs:
-        for other, b_writes in b.needs:
-            if (a_writes or b_writes) and places_conflict(one, other):
+def conflicts_at(point: Point, waiter: Waiter, place: Place, writes: bool) -> bool:
+    """Whether one who stands in line at a point conflicts with a claim that passes it.
+
+    Lines are kept by folder; whether patterns really meet is seen only here.
+    """
+    pattern = isinstance(place, Glob)
+    for other, theirs in waiter.needs:
+        if (writes or theirs) and point in other.queues:
+            if (pattern or isinstance(other, Glob)) and not place.kinds & other.kinds:
+                continue
+            if places_conflict(place, other):
                 return True
     return False
 

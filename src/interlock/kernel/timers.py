@@ -43,6 +43,8 @@ class Timers:
 
     def next(self) -> float | None:
         """The earliest time at which something is to be done."""
+        if not self._heap:
+            return None
         while self._heap and self._heap[0][2].stale:
             heappop(self._heap)
             self._stale -= 1

@@ -9,6 +9,7 @@ from interlock.kernel.admission import Admission
 from interlock.kernel.kernel import Kernel
 from interlock.kernel.meters import Meter
 from interlock.kernel.occupants import Occupants
+from interlock.kernel.places import Folder
 from interlock.kernel.records import Attempt
 from interlock.kernel.run import Run
 from interlock.kernel.steering import Steering
@@ -78,6 +79,16 @@ def _(original: Any) -> Any:
         return (*original(self), *(c.attempt for c in children if c.attempt is not None))
 
     return ancestry
+
+
+@plant("a folder that is claimed does not know what is held below it", Folder, "_take_over")
+def _(original: Any) -> Any:
+    return lambda self, folder: None
+
+
+@plant("a folder that is claimed does not know who waits below it", Folder, "_join_lines")
+def _(original: Any) -> Any:
+    return lambda self: None
 
 
 # What is held from outside

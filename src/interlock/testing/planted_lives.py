@@ -64,8 +64,6 @@ def _(original: Any) -> Any:
         finally:
             self.now = now
         entry.since = entry.attempt.since = now
-        if entry.started_at == now - waited:
-            entry.started_at = now
 
     return start
 

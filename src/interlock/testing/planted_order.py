@@ -41,7 +41,7 @@ def _(original: Any) -> Any:
 
 @plant("reservations are ignored", Table, "_closed")
 def _(original: Any) -> Any:
-    return lambda self, lines, place, writes, waiter: False
+    return lambda self, point, place, writes, waiter: False
 
 
 @plant("nobody ever reserves", Admission, "_close_lines")
@@ -73,6 +73,6 @@ def _(original: Any) -> Any:
     return lambda self, waiter, priority: self._rekey(waiter, (-priority, *waiter.item[0][1:]))
 
 
-@plant("patterns are passed by whoever starts near them", admission_module, "waiters_conflict")
+@plant("patterns are passed by whoever starts near them", admission_module, "conflicts_at")
 def _(original: Any) -> Any:
-    return lambda a, b: True
+    return lambda point, waiter, place, writes: True
