@@ -130,7 +130,7 @@ async def test_so_are_bad_submissions(submit: str) -> None:
         {"grace": -1},
         {"workspace": "missing"},
         {"workspace": None},
-        {"journal": "journal.db"},
+        {"resume": True},
         {"resume": True},
         {"protected": ["../x"]},
         {"protected": ["["]},
