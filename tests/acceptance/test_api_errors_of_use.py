@@ -131,7 +131,6 @@ async def test_so_are_bad_submissions(submit: str) -> None:
         {"workspace": "missing"},
         {"workspace": None},
         {"resume": True},
-        {"resume": True},
         {"protected": ["../x"]},
         {"protected": ["["]},
     ],
