@@ -271,9 +271,11 @@ class Shell:
         self.broken = error
         self._log.broken(error)
         self.attempts.stop_all()
-        self.waits.fail_all(error)
+        told = InterlockError(f"run {self.run_id} was ended by a bug in Interlock: {error!r}")
+        told.__cause__ = error
+        self.waits.fail_all(told)
         for handle in self.handles.values():
-            handle.give_up(error)
+            handle.give_up(told)
         self.record.close()
         self.look_at_conditions()
 
