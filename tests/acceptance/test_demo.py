@@ -142,6 +142,7 @@ class Terminal:
     def __init__(self, process: subprocess.Popen[bytes], output: int) -> None:
         self.process = process
         self._output = output
+        self._bytes = b""
         self.shown = ""
 
     def read_until(self, text: str) -> None:
@@ -159,7 +160,9 @@ class Terminal:
             read = os.read(self._output, 65536)
         except OSError:  # how Linux says that nobody has the other end open any more
             return False
-        self.shown += read.decode("utf-8", errors="replace").replace("\r\n", "\n")
+        # A read may end in the middle of a character, or of the end of a line.
+        self._bytes += read
+        self.shown = self._bytes.decode("utf-8", errors="ignore").replace("\r\n", "\n")
         return bool(read)
 
     def interrupt(self) -> None:

@@ -37,7 +37,11 @@ class Settle(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A task entered this state (ends come as `Settle`, `running` mostly as `Start`)."""
+    """A task entered this state.
+
+    Ends come as `Settle`, `running` mostly as `Start`; that a submitted task waits goes without
+    saying, unless it was blocked before.
+    """
 
     task_id: str
     state: State

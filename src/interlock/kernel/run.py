@@ -179,7 +179,8 @@ class Run:
 
     def _make_ready(self, entry: Entry) -> None:
         """Dependencies and backoff are over: wait for claims and a slot."""
-        self.enter(entry, State.WAITING, "")
+        # Whoever waits from the first moment on need not be told of: it was just submitted.
+        self.enter(entry, State.WAITING, None if entry.state is None else "")
         if entry.extras.paused_since is None:
             self.enqueue(entry)
 

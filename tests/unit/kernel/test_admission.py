@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from interlock.kernel import stimuli as s
-from interlock.kernel.instructions import Change, Start
+from interlock.kernel.instructions import Start
 from interlock.model.outcome import State
 from interlock.model.task import Task
 from tests.unit.kernel.judged import Judged, started
 
 
 def test_a_task_with_no_claims_starts_at_once() -> None:
-    assert Judged().submit(Task("a")) == [Change("a", State.WAITING, ""), Start("a", 1, 1)]
+    assert Judged().submit(Task("a")) == [Start("a", 1, 1)]
 
 
 def test_a_task_gets_all_of_its_claims_or_none() -> None:
