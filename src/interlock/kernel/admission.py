@@ -418,9 +418,7 @@ class Admission:
                 line = point.reading if writes else None
                 if line is not None and line.live and line.items[line.start].turn < turn:
                     self._overtake_in(line, point, waiter, place, writes)
-        counted = self.slots.counted
-        if counted is None or counted.item is None or counted.turn < turn:
-            self._pass_meter(self.slots, waiter)
+        self._pass_meter(self.slots, waiter)
         for meter, _ in waiter.profile.amounts:
             self._pass_meter(meter, waiter)
 
@@ -483,20 +481,21 @@ class Admission:
         Counting it for all who lack only capacity would mean to look at all. They take turns, so
         that each is reached, and each stays until it has been overtaken often enough to go first.
         """
-        if meter.zombies:
+        if meter.zombies or meter.line.live < 2:
             return
         for _ in range(_LOOKS):
             counted = meter.counted
-            if counted is not None and counted.item is not None:
-                if counted.turn >= waiter.turn:
-                    return
-                if self._lacks_only(counted, meter):
-                    break
+            if (
+                counted is not None
+                and counted.item is not None
+                and self._lacks_only(counted, meter)
+            ):
+                break
             meter.counted = self._next_in_turn(meter)
         else:
             return
         # It may be passed for several amounts at once, which counts once.
-        if counted.passed.last_taker != waiter.arrival:
+        if counted.turn < waiter.turn and counted.passed.last_taker != waiter.arrival:
             passed = counted.was_passed()
             passed.last_taker = waiter.arrival
             passed.for_capacity += 1
