@@ -12,7 +12,7 @@ from interlock.journal import queries
 from interlock.journal.batch import Batch, Values
 from interlock.journal.codec import Codec
 from interlock.journal.history import Samples, labels_of
-from interlock.journal.rows import checksum, column, row
+from interlock.journal.rows import column, row
 from interlock.journal.schema import seq
 from interlock.journal.tasks import agent_name
 from interlock.model.event import Event, Kind
@@ -129,8 +129,7 @@ class _Turn:
             return
         if known is None or known.key is not None:
             # Of a task that an earlier process submitted, only the table knows the key.
-            again = checksum(data, file, task_id)
-            self._batch.add(queries.ADD_KEY, (at, data, file, again, self._run, task_id))
+            self._batch.add(queries.ADD_KEY, (at, data, file, self._run, task_id))
         if known is not None and started is not None:
             for label in known.labels:
                 self._samples.add(known.agent, label, at - started, at)

@@ -139,5 +139,9 @@ class SqliteJournal:
         for run in doomed:
             for batch in retention.removal(self.read, run):
                 await self._writer.put(batch)
-        await self._writer.put(retention.Sweep(self._store.files))
+        before, free = -1, 0
+        while before != free:
+            before = free
+            await self._writer.put(retention.Sweep(self._store.files))
+            free = self.read.free_pages()
         return len(doomed)
