@@ -74,7 +74,7 @@ class SqliteJournal:
         no = known[0].no if known else self.read.next_no()
         batch = Batch()
         kept = self.codec.dumps(options or {}, "options")
-        row = run_row(Run(no, run_id, started_at, None, inherits, kept))
+        row = run_row(Run(no, run_id, float(started_at), None, inherits, kept))
         batch.add(queries.BEGIN_RUN, row)
         await self._writer.put(batch)
         self.run = self.read.run(run_id)
