@@ -61,7 +61,7 @@ class Codec:
         quick = self._quick.get(type(value))
         if quick is not None:
             text = quick(value)
-            if text is not None and not self.redaction.may_be_in(text):
+            if text is not None and not (self.redaction and self.redaction.may_be_in(text)):
                 return text
         try:
             return self._text(Walk(self, lenient=True), value, "value")
@@ -84,7 +84,7 @@ class Codec:
 
     def _finished(self, tree: Any) -> str:
         text = as_json(tree)
-        if self.redaction.may_be_in(text):
+        if self.redaction and self.redaction.may_be_in(text):
             tree = self.redaction.tree(tree)
             text = as_json(tree)
         return in_utf8(tree, text)

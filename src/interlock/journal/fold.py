@@ -12,7 +12,7 @@ from interlock.journal import queries
 from interlock.journal.batch import Batch, Values
 from interlock.journal.codec import Codec
 from interlock.journal.history import Samples, labels_of
-from interlock.journal.rows import checksum, column, row
+from interlock.journal.rows import SMALL, checksum, column, spilled
 from interlock.journal.schema import seq
 from interlock.journal.tasks import agent_name
 from interlock.model.event import Event, Kind
@@ -70,6 +70,7 @@ class _Turn:
         self._events: list[Values] = []
         self._changes: dict[str, dict[str, Any]] = {}
         self._samples = Samples()
+        self._hides = bool(fold.codec.redaction)
 
     def take(self, event: Event) -> None:
         number, at, kind, task_id, data = event
@@ -81,10 +82,15 @@ class _Turn:
         else:
             text = self._codec.dumps_leniently(data)
         place = seq(self._run, number)
-        task_id = self._text(task_id)
+        if self._hides or not task_id.isascii():
+            task_id = self._text(task_id)
         word = kind._value_
-        kept = row(text, self._batch.files, place, at, word, task_id)
-        self._events.append((place, at, word, task_id, *kept))
+        file = None
+        if text is not None and len(text) > SMALL:
+            text, file = spilled(text, self._batch.files)
+        at = float(at)  # as it comes out of the table, for the checksum
+        sum_ = checksum(text, file, place, at, word, task_id)
+        self._events.append((place, at, word, task_id, text, file, sum_))
         if kind is Kind.SUBMITTED:
             self._submitted(event, task_id, same)
         elif kind is Kind.STARTED:
@@ -96,7 +102,7 @@ class _Turn:
         elif kind in _STATES:
             self._change(task_id, word, at)
         elif kind is Kind.SETTLED or kind is Kind.INHERITED:
-            self._settled(event, task_id, kept.data, kept.file)
+            self._settled(event, task_id, text, file)
         elif kind is Kind.RUN_ENDED:
             self._batch.add(queries.END_RUN, (at, self._run))
 
@@ -105,7 +111,7 @@ class _Turn:
         if not isinstance(task, Task):
             return
         agent = self._text(agent_name(task.agent))
-        labels = [self._text(each) for each in labels_of(task.labels)]
+        labels = [self._text(each) for each in labels_of(task.labels)] if task.labels else [""]
         key = None if task.key is None else self._text(task.key)
         self._fold.known[task_id] = _Known(key, agent, labels)
         change = self._change(task_id, "blocked" if task.after else "waiting", event.at)
@@ -129,8 +135,7 @@ class _Turn:
             return
         if known is None or known.key is not None:
             # Of a task that an earlier process submitted, only the table knows the key.
-            again = checksum(data, file, task_id)
-            self._batch.add(queries.ADD_KEY, (at, data, file, again, self._run, task_id))
+            self._batch.add(queries.ADD_KEY, (at, data, file, self._run, task_id))
         if known is not None and started is not None:
             for label in known.labels:
                 self._samples.add(known.agent, label, at - started, at)

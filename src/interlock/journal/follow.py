@@ -6,11 +6,11 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator
 
-from interlock.journal.reader import Reader, Run
+from interlock.journal.reader import PAGE, Reader, Run
 from interlock.model.event import Event
 
 PAUSE = 0.25
-"""Seconds between two looks."""
+"""Seconds between two looks, unless the last one found more than a page."""
 
 
 def follow(
@@ -26,9 +26,9 @@ def follow(
         yield from page
         if page:
             since = page[-1].number
-        elif over or stop.is_set():
-            return
-        else:
+        if len(page) < PAGE:
+            if over or stop.is_set():
+                return
             stop.wait(PAUSE)
 
 
@@ -40,13 +40,13 @@ async def follow_async(reader: Reader, run: Run, since: int = 0) -> AsyncIterato
             yield event
         if page:
             since = page[-1].number
-        elif over:
-            return
-        else:
+        if len(page) < PAGE:
+            if over:
+                return
             await asyncio.sleep(PAUSE)
 
 
 def _look(reader: Reader, run: Run, since: int) -> tuple[list[Event], bool]:
     # In this order: events may come between the two looks, but none after the end of the run.
     over = not reader.run(run.id).is_open
-    return reader.events(run, since), over
+    return reader.events(run, since, PAGE), over

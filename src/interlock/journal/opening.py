@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from interlock.errors import UnreadableJournal
 from interlock.journal.disk import Disk
+from interlock.journal.rows import checksum
 from interlock.journal.schema import APPLICATION_ID, MIGRATIONS, VERSION
 
 _BUSY = 5.0
@@ -32,6 +33,7 @@ def open_to_write(path: Path, durability: str, disk: Disk) -> sqlite3.Connection
     connection = _connect(path, "rw")
     try:
         _migrate(connection)
+        connection.create_function("checksum", -1, checksum, deterministic=True)
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         connection.execute(f"PRAGMA synchronous = {disk.synchronous(durability)}")
         connection.execute(f"PRAGMA journal_size_limit = {64 * 1024 * 1024}")
@@ -54,7 +56,7 @@ def open_to_read(path: Path) -> sqlite3.Connection:
     connection = _connect(path, "ro")
     try:
         connection.execute("SELECT 1 FROM runs LIMIT 1").fetchone()
-    except sqlite3.Error as error:
+    except WHILE_READING as error:
         connection.close()
         if means_damage(error) or Path(f"{path}-wal").exists():
             raise unreadable(path, error) from error
@@ -80,7 +82,7 @@ def check(path: Path, wholly: bool = True) -> None:
         _check_header(path)
         if wholly and os.stat(path).st_size <= _CHECKED:
             check_pages(path)
-    except sqlite3.Error as error:
+    except WHILE_READING as error:
         raise unreadable(path, error) from error
 
 
@@ -134,13 +136,22 @@ _PASSING = (
 )
 
 
-def means_damage(error: sqlite3.Error) -> bool:
+_OURS = (sqlite3.IntegrityError, sqlite3.ProgrammingError)
+"""Bugs of ours are no damage of the file."""
+WHILE_READING = (sqlite3.Error, UnicodeDecodeError)
+"""What reading may raise. The second one where even SQLite's complaint quotes damaged text."""
+
+
+def means_damage(error: Exception) -> bool:
     """Whether an error of SQLite is about the file and not about the moment."""
-    name = getattr(error, "sqlite_errorname", "SQLITE_IOERR")
-    return isinstance(error, sqlite3.DatabaseError) and not name.startswith(_PASSING)
+    if isinstance(error, UnicodeDecodeError) or "decode to UTF-8" in str(error):
+        return True
+    if not isinstance(error, sqlite3.DatabaseError) or isinstance(error, _OURS):
+        return False
+    return not getattr(error, "sqlite_errorname", "SQLITE_IOERR").startswith(_PASSING)
 
 
-def unreadable(path: Path, error: sqlite3.Error) -> UnreadableJournal:
+def unreadable(path: Path, error: Exception) -> UnreadableJournal:
     """What to say about an error while reading."""
     if means_damage(error):
         return damaged(path, str(error))

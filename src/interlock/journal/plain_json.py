@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import json.encoder
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 _front_door = json.JSONEncoder(
@@ -41,11 +41,13 @@ def in_utf8(tree: Any, text: str) -> str:
 
 
 def record_writer(
-    tag: str, names: Sequence[str], defaults: Sequence[Any]
+    tag: str, names: Sequence[str], defaults: Sequence[Any], words: Mapping[Any, str]
 ) -> Callable[[Any], str | None]:
-    """Writes records that hold text and whole numbers only; None if one holds anything else."""
+    """Writes records that hold text, whole numbers and some words; None for any others."""
     head = f'{{"$":{_quote(tag)},"of":{{'
     fields = [(f"{_quote(name)}:", default) for name, default in zip(names, defaults, strict=True)]
+
+    kinds = {type(word) for word in words}
 
     def write(record: Any) -> str | None:
         parts = []
@@ -58,7 +60,10 @@ def record_writer(
             elif kind is int and -_SMALL < value < _SMALL:
                 parts.append(name + repr(value))
             else:
-                return None
+                word = words.get(value) if kind in kinds else None
+                if word is None:
+                    return None
+                parts.append(name + word)
         return f"{head}{','.join(parts)}}}}}"
 
     return write

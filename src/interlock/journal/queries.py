@@ -34,9 +34,10 @@ ON CONFLICT (run, task_id) DO UPDATE SET
 # The first success stands, as everywhere.
 ADD_KEY = """
 INSERT INTO keys (key, run, task_id, fingerprint, at, data, file, checksum)
-SELECT tasks.key, runs.id, tasks.task_id, tasks.fingerprint, ?, ?, ?, ?
+SELECT tasks.key, runs.id, tasks.task_id, tasks.fingerprint, ?1, ?2, ?3,
+    checksum(?2, ?3, tasks.key, runs.id, tasks.task_id, tasks.fingerprint, ?1)
 FROM tasks JOIN runs ON runs.no = tasks.run
-WHERE tasks.run = ? AND tasks.task_id = ? AND tasks.key IS NOT NULL
+WHERE tasks.run = ?4 AND tasks.task_id = ?5 AND tasks.key IS NOT NULL
 ON CONFLICT (key) DO NOTHING"""
 
 # Two samples become one: Chan, Golub and LeVeque's way of adding means and squared deviations.

@@ -7,7 +7,6 @@ page of rows, so that the log beside the database can be folded into it.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +22,8 @@ from interlock.journal.rows import Row, checksum, column, text_of
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import Outcome, State
 
-_PAGE = 1_000
+PAGE = 1_000
+"""So many rows are read at once."""
 
 
 class Run(NamedTuple):
@@ -129,6 +129,11 @@ class Reader:
         ((found,),) = self._rows(queries.NEXT_RUN_NO)
         return int(found)
 
+    def free_pages(self) -> int:
+        """So many pages of the file hold nothing."""
+        ((found,),) = self._rows("PRAGMA freelist_count")
+        return int(found)
+
     def _run(self, found: tuple[Any, ...]) -> Run:
         run = Run(*found[:-1])
         text = self._text(f"run {run.no}", (run.options, None, found[-1]), *_fixed(run))
@@ -147,22 +152,30 @@ class Reader:
         ((found,),) = self._rows(queries.LAST_EVENT, *_range(run, 0))
         return 0 if found is None else schema.number(found)
 
-    def events(self, run: Run, since: int = 0, most: int = _PAGE) -> list[Event]:
+    def events(self, run: Run, since: int = 0, most: int = PAGE) -> list[Event]:
         """The events of a run after a number, at most so many."""
         first, end = _range(run, since)
         return [self._event(found) for found in self._rows(queries.EVENTS, first, end, most)]
 
     def all_events(self, run: Run, since: int = 0) -> Iterator[Event]:
-        """All events of a run after a number, in order, page by page."""
+        """All events of a run after a number, in order, page by page.
+
+        They count without gaps, but the first ones may be gone where a run is being removed.
+        """
+        last = 0
         while page := self.events(run, since):
-            yield from page
-            since = page[-1].number
+            for event in page:
+                if last and event.number != last + 1:
+                    raise opening.damaged(self.path, f"event {last + 1} of {run.id} is missing")
+                last = event.number
+                yield event
+            since = last
 
     def lines(self, run: Run) -> Iterator[str]:
         """A run as lines of JSON: first the run itself, then its events."""
         yield json.dumps({"run": run._asdict()}, ensure_ascii=False)
         first, end = _range(run, 0)
-        while page := self._rows(queries.EVENTS, first, end, _PAGE):
+        while page := self._rows(queries.EVENTS, first, end, PAGE):
             for found in page:
                 place, at, kind, task_id, *_ = found
                 head = {"number": schema.number(place), "at": at, "kind": kind, "task_id": task_id}
@@ -181,7 +194,7 @@ class Reader:
     def tasks(self, run: Run) -> Iterator[TaskRow]:
         """The tasks of a run as they stand, by id."""
         after = ""
-        while page := self._rows(queries.TASKS, run.no, after, _PAGE):
+        while page := self._rows(queries.TASKS, run.no, after, PAGE):
             for found in page:
                 yield self._task(found)
             after = page[-1][0]
@@ -205,20 +218,19 @@ class Reader:
         if settled is None:
             return None
         found = self._rows(queries.EVENT, schema.seq(run.no, settled))
-        if not found:
-            raise opening.damaged(self.path, f"event {settled} of run {run.id} is missing")
-        outcome = self._event(found[0]).data
-        assert isinstance(outcome, Outcome)
-        return outcome
+        event = self._event(found[0]) if found else None
+        if event is None or event.task_id != task_id or not isinstance(event.data, Outcome):
+            raise opening.damaged(self.path, f"event {settled} is not the outcome of {task_id!r}")
+        return event.data
 
     def success(self, key: str) -> Success | None:
         """The success of an idempotency key, in whatever run it was."""
         found = self._rows(queries.SUCCESS, column(key))
         if not found:
             return None
-        _, run, task_id, fingerprint, _, *kept = found[0]
-        text = self._text(f"the outcome of key {key!r}", kept, task_id)
-        return Success(key, run, task_id, fingerprint or "", self._codec.loads(text or "null"))
+        text = self._text(f"the outcome of key {key!r}", found[0][5:], *found[0][:5])
+        _, run, task_id, fingerprint, *_ = found[0]
+        return Success(key, run, task_id, fingerprint, self._codec.loads(text or "null"))
 
     def estimate(self, agent: str, label: str = "") -> Estimate | None:
         """How long an agent takes, as far as known; with a label `name=value`, for such tasks."""
@@ -235,7 +247,7 @@ class Reader:
     def records(self, namespace: str) -> Iterator[tuple[str, Any]]:
         """All records of a namespace, by key."""
         after = ""
-        while page := self._rows(queries.RECORDS, column(namespace), after, _PAGE):
+        while page := self._rows(queries.RECORDS, column(namespace), after, PAGE):
             for found in page:
                 yield self._record(namespace, found)
             after = page[-1][0]
@@ -250,7 +262,7 @@ class Reader:
     def _rows(self, query: str, *values: Any) -> list[Any]:
         try:
             return self._connection.execute(query, values).fetchall()
-        except sqlite3.Error as error:
+        except opening.WHILE_READING as error:
             raise opening.unreadable(self.path, error) from error
 
     def _text(self, what: str, kept: Any, *columns: Any) -> str | None:

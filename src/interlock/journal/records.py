@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from interlock.journal.plain_json import record_writer
+from interlock.journal.plain_json import as_json, record_writer
 from interlock.model.claim import Claim, Mode
 from interlock.model.event import Kind
 from interlock.model.limits import Quota, Rate, Retry
@@ -78,7 +78,10 @@ def encoder(kind: type) -> Encoder:
 
 def writer(kind: Any) -> Callable[[Any], str | None]:
     """The short way for named tuples."""
-    return record_writer(kind.__name__, *_named(kind))
+    return record_writer(kind.__name__, *_named(kind), _STATES)
+
+
+_STATES = {state: as_json({"$": "State", "of": state.value}) for state in State}
 
 
 def _named(kind: Any) -> tuple[tuple[str, ...], list[Any]]:

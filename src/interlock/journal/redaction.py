@@ -31,6 +31,9 @@ class Redaction:
         encoded = [re.escape(each.encode("utf-8", "surrogatepass")) for each in listed]
         self._bytes = re.compile(b"|".join(encoded)) if listed else None
 
+    def __bool__(self) -> bool:
+        return self._text is not None
+
     def may_be_in(self, encoded: str) -> bool:
         """Whether JSON text may hold a secret: a quick look that misses none."""
         return any(each in encoded for each in self._as_json)

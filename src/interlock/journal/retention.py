@@ -15,6 +15,8 @@ from interlock.journal.reader import Reader, Run
 
 _PIECE = 5_000
 """So many events go in one transaction: those of a running agent must not wait for long."""
+_PAGES = 5_000
+"""And so many free pages of the file are given back at once."""
 
 
 def doomed(
@@ -55,11 +57,12 @@ class Sweep(Batch):
 
     def apply(self, disk: Disk, connection: sqlite3.Connection) -> None:
         disk.execute(connection, queries.FORGET_HISTORY, (KEPT,))
-        connection.execute("PRAGMA incremental_vacuum").fetchall()
 
     def afterwards(self, connection: sqlite3.Connection, just_written: Collection[str]) -> None:
         # Nothing depends on it, and the next one tries again.
         with contextlib.suppress(OSError, sqlite3.Error):
             named = {name for (name,) in connection.execute(queries.FILES)}
             self._beside.remove_all_but(named | set(just_written))
-            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            # As a script: it is done row by row, and Python would ask for the first one only.
+            connection.executescript(f"PRAGMA incremental_vacuum({_PAGES})")
+            connection.executescript("PRAGMA wal_checkpoint(PASSIVE)")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import zlib
+from struct import Struct
+from struct import error as struct_error
 from typing import Any, NamedTuple
+from zlib import crc32
 
 from interlock.journal.files import LARGE, Damaged, Files, name_of
 
@@ -18,23 +20,49 @@ class Row(NamedTuple):
 
 def row(text: str | None, files: dict[str, bytes], *columns: Any) -> Row:
     """The row for JSON text; where it is large, its file is added to `files`."""
-    if text is not None and len(text) > LARGE // 4:
-        encoded = text.encode()
-        if len(encoded) > LARGE:
-            name = name_of(encoded)
-            files[name] = encoded
-            return Row(None, name, checksum(None, name, *columns))
-    return Row(text, None, checksum(text, None, *columns))
+    data, file = spilled(text, files) if text is not None and len(text) > SMALL else (text, None)
+    return Row(data, file, checksum(data, file, *columns))
+
+
+SMALL = LARGE // 4
+"""So many characters are not large, whatever they are."""
+
+
+def spilled(text: str, files: dict[str, bytes]) -> tuple[str | None, str | None]:
+    """Text that may be large: itself, or the name of its file, which is added to `files`."""
+    encoded = text.encode()
+    if len(encoded) <= LARGE:
+        return text, None
+    name = name_of(encoded)
+    files[name] = encoded
+    return None, name
 
 
 def checksum(data: str | None, file: str | None, *columns: Any) -> int:
-    """Of all that must not change unnoticed."""
-    return zlib.crc32(f"{columns}{data}{file}".encode())
+    """Of all that must not change unnoticed. Numbers go first: their text would take its time."""
+    start, words = 0, ""
+    for each in columns:
+        kind = type(each)
+        if kind is float:
+            start = crc32(_FLOAT(each), start)
+        elif kind is int:
+            start = crc32(_WHOLE(each), start)
+        else:
+            words = f"{words}{each}\0"
+    return crc32(f"{words}{data}\0{file}".encode(), start)
+
+
+_FLOAT = Struct(">d").pack
+_WHOLE = Struct(">q").pack
 
 
 def text_of(found: Row, files: Files, *columns: Any) -> str | None:
     """The JSON text of a row; raises Damaged if it is not what was written."""
-    if checksum(found.data, found.file, *columns) != found.checksum:
+    try:
+        same = checksum(found.data, found.file, *columns) == found.checksum
+    except (struct_error, TypeError, ValueError):  # types that were never written
+        same = False
+    if not same:
         raise Damaged("its checksum does not fit")
     if found.file is not None:
         return files.read(found.file).decode()

@@ -74,7 +74,7 @@ class SqliteJournal:
         no = known[0].no if known else self.read.next_no()
         batch = Batch()
         kept = self.codec.dumps(options or {}, "options")
-        row = run_row(Run(no, run_id, started_at, None, inherits, kept))
+        row = run_row(Run(no, run_id, float(started_at), None, inherits, kept))
         batch.add(queries.BEGIN_RUN, row)
         await self._writer.put(batch)
         self.run = self.read.run(run_id)
@@ -139,5 +139,9 @@ class SqliteJournal:
         for run in doomed:
             for batch in retention.removal(self.read, run):
                 await self._writer.put(batch)
-        await self._writer.put(retention.Sweep(self._store.files))
+        before, free = -1, 0
+        while before != free:
+            before = free
+            await self._writer.put(retention.Sweep(self._store.files))
+            free = self.read.free_pages()
         return len(doomed)

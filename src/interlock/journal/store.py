@@ -69,7 +69,7 @@ class Store:
             if connection.in_transaction:
                 with contextlib.suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
-            if isinstance(error, sqlite3.Error) and opening.means_damage(error):
+            if opening.means_damage(error):
                 raise opening.damaged(self.path, str(error)) from error
             raise
 

@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import hashlib
 import inspect
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from interlock.journal.plain_json import as_json
@@ -25,6 +26,8 @@ _DEFAULTS = [(each.name, getattr(Task("default"), each.name)) for each in datacl
 
 def agent_name(agent: Any) -> str:
     """Who an agent is, in the same words in every process."""
+    if type(agent) is FunctionType:
+        return name_of(agent)
     while True:
         inner = getattr(agent, "func", None) or getattr(agent, "function", None)
         if not callable(inner):
@@ -84,7 +87,9 @@ def fingerprint(work: list[Any]) -> str:
 
 def _settings(walk: Walk, agent: Any) -> Any:
     """What else makes an agent: the arguments of a partial, the fields of a dataclass."""
-    if inspect.isroutine(agent) or isinstance(agent, type | str | None):
+    if type(agent) is FunctionType or agent is None:
+        return None
+    if inspect.isroutine(agent) or isinstance(agent, type | str):
         return None
     if isinstance(agent, functools.partial):
         return walk.tree([agent.args, sorted(agent.keywords.items()), _settings(walk, agent.func)])

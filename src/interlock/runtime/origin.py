@@ -117,7 +117,7 @@ async def _begin(
     now = ports.wall()
     inherited = {} if former is None else dict(_successes(journal.read, former))
     await journal.begin(run_id, now, inherits=None if former is None else former.id)
-    remembered = _remembered(journal, options, None, inherited)
+    remembered = _remembered(journal, options, None, {}, inherited)
     return Origin(run_id, journal, now, 0.0, remembered, 1, journal)
 
 
@@ -134,13 +134,18 @@ async def _take_up(journal: SqliteJournal, run: Run, options: Durable, ports: Po
     past = Past(run.started_at).fold(journal.read.all_events(run))
     # A clock that was set back must not let the time of the run go back.
     elapsed = max(ports.wall() - run.started_at, past.latest)
-    remembered = _remembered(journal, options, past, {})
+    stored = {row.task_id: row.fingerprint for row in journal.read.tasks(run)}
+    remembered = _remembered(journal, options, past, stored, {})
     first_token = past.last_token + 1
     return Origin(run.id, journal, run.started_at, elapsed, remembered, first_token, journal)
 
 
 def _remembered(
-    journal: SqliteJournal, options: Durable, past: Past | None, inherited: dict[str, Done]
+    journal: SqliteJournal,
+    options: Durable,
+    past: Past | None,
+    stored: dict[str, str],
+    inherited: dict[str, Done],
 ) -> Remembered:
     def fingerprint(task: Task) -> str:
         return journal.codec.task(task)[1]
@@ -152,6 +157,7 @@ def _remembered(
     return Remembered(
         fingerprint,
         past,
+        stored,
         inherited,
         by_key,
         when_changed=options.changed,

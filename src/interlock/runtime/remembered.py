@@ -25,7 +25,8 @@ class Done(NamedTuple):
 class Remembered:
     """Open tasks, outcomes and keys of earlier coordinators.
 
-    `past` is that of the run that is taken up, `inherited` the successes of a closed run that this
+    `past` is that of the run that is taken up and `stored` has the fingerprints of its tasks as
+    they were when they were submitted; `inherited` has the successes of a closed run that this
     one goes on from, and `by_key` finds the success of a key in any run.
     """
 
@@ -33,6 +34,7 @@ class Remembered:
         self,
         fingerprint: Callable[[Task], str],
         past: Past | None = None,
+        stored: Mapping[str, str] | None = None,
         inherited: Mapping[str, Done] | None = None,
         by_key: Callable[[str], Outcome[Any] | None] = lambda _key: None,
         when_changed: WhenChanged = "refuse",
@@ -41,6 +43,7 @@ class Remembered:
         self.fingerprint = fingerprint
         self.past = past
         self._known: dict[str, Known] = past.tasks if past is not None else {}
+        self._stored = stored or {}
         self._inherited = inherited or {}
         self._by_key = by_key
         self._when_changed = when_changed
@@ -55,7 +58,8 @@ class Remembered:
         """The outcome that a task has already, or what it has behind it; None if it is new."""
         known = self._known.get(task.id)
         if known is not None and task.id not in self._brought:
-            if self.fingerprint(known.task) != self.fingerprint(task):
+            # Not that of the task as it came back: the journal has neither code nor secrets.
+            if self._stored.get(task.id) != self.fingerprint(task):
                 self._check_change(task, known)
                 return None
             return known.outcome or known.before(self.asks_about(task.id))

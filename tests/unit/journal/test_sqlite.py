@@ -221,3 +221,29 @@ def test_what_agents_took_is_an_estimate_for_the_next_time(tmp_path: Path) -> No
         journal.close()
 
     run(main())
+
+
+def test_a_time_that_is_a_whole_number_is_as_good_as_any(tmp_path: Path) -> None:
+    async def main() -> None:
+        journal = SqliteJournal(tmp_path / "j.db", known=KNOWN)
+        begun = await journal.begin("r1", 1000)
+        await journal.append([Event(1, 5, Kind.LOGGED, "a")])
+        assert begun.started_at == 1000
+        assert list(journal.since(0)) == [Event(1, 5.0, Kind.LOGGED, "a")]
+        journal.close()
+
+    run(main())
+
+
+def test_ids_that_utf8_cannot_hold_do_not_stop_the_journal(tmp_path: Path) -> None:
+    async def main() -> None:
+        journal = await opened(tmp_path / "j.db")
+        task = Task("half \ud83d", AGENT, key="\udc00", labels={"l": "\ud800"})
+        await journal.append(Story().life(task, "\ud83d"))
+        *_, settled = journal.since(0)
+        assert settled.data.result == "\ud83d"
+        assert settled.data.task_id == task.id
+        assert journal.read.success("\udc00") is not None
+        journal.close()
+
+    run(main())
