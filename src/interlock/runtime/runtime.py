@@ -118,7 +118,11 @@ class Runtime(Submitting):
         shell = Shell(self._kernel, origin, self._workspace, self._ports, self._grace, self._limits)
         shell.attempts.refuses_unstorable = self._durable.not_durable == "refuse"
         self._life = Life(shell, self._ports, self._grace, self._durable.interrupted)
-        await self._life.begin()
+        try:
+            await self._life.begin()
+        except BaseException as error:  # a cancellation as well: nothing may be left open
+            await self._life.end(error)
+            raise
         return self
 
     async def __aexit__(
