@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 SEEDS  ?= 10000
+RUNS   ?= 2000
 SEED   ?=
 ARGS   ?=
 # Starting workers costs about two seconds: WORKERS=0 is quicker for a few small tests.
@@ -71,8 +72,9 @@ fix: install ## format, and mend what ruff can mend
 bench: install ## measure; the figures of docs/benchmarks.md
 	@$(BIN)/python -m bench $(ARGS)
 
-simulate: install ## SEEDS=10000 seeded worlds; SEED=n replays one
+simulate: install ## SEEDS=10000 worlds, RUNS=2000 runs; SEED=n replays one of both
 	@$(BIN)/python -m interlock.testing.simulate --seeds $(SEEDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
+	@$(BIN)/python -m interlock.testing.runs.simulate --seeds $(RUNS) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 clean: ## remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from interlock import AttemptOver, Event, Handle, Runtime, State
+import pytest
+
+from interlock import AttemptOver, AttemptsStillAlive, Event, Handle, Runtime, State
 from interlock.journal.memory import MemoryJournal
 from interlock.testing.fake_agent import FakeAgent, hangs, works
 from interlock.testing.simulated_backends import Blocking
@@ -90,3 +92,55 @@ def test_an_agent_that_can_be_killed_is_not_left_alive(tmp_path: Path) -> None:
 
     run = simulate(main)
     assert (run.value(), run.leaked) == (State.CANCELLED, ())
+
+
+def test_a_deadline_is_not_lost_when_time_is_rounded(tmp_path: Path) -> None:
+    async def main() -> State:
+        await asyncio.sleep(12.3)  # 12.3 + 20.0 - 12.3 is less than 20.0
+        async with Runtime(workspace=tmp_path, grace=1, ports=simulated_ports()) as runtime:
+            agent = FakeAgent(Site(), hangs())
+            return (await runtime.submit(agent, deadline=20.0)).status
+
+    assert simulate(main, deadline=1000).value() is State.TIMED_OUT
+
+
+def test_a_run_whose_begin_is_cancelled_leaves_nothing_open(tmp_path: Path) -> None:
+    journals: list[SlowJournal] = []
+
+    def journal() -> SlowJournal:
+        journals.append(SlowJournal())
+        return journals[-1]
+
+    async def enter() -> None:
+        async with Runtime(workspace=tmp_path, ports=simulated_ports(0, journal)):
+            await asyncio.sleep(60)
+
+    async def main() -> None:
+        entering = asyncio.create_task(enter())
+        await asyncio.sleep(0)
+        entering.cancel()
+        await asyncio.wait([entering])
+        assert entering.cancelled()
+
+    for seed in range(4):
+        run = simulate(main, seed=seed)
+        assert (run.value(), run.leaked, run.complaints) == (None, (), ())
+    assert any(journal.last for journal in journals)
+
+
+def test_what_was_decided_is_durable_even_if_nobody_is_waited_for(tmp_path: Path) -> None:
+    journal = SlowJournal()
+    agent = FakeAgent(Site(), works(60)).in_a_thread()
+
+    async def main() -> None:
+        ports = simulated_ports(0, lambda: journal)
+        with pytest.raises(AttemptsStillAlive):
+            async with Runtime(workspace=tmp_path, grace=1, ports=ports) as runtime:
+                runtime.submit(agent)
+                await asyncio.sleep(3)
+                with pytest.raises(AttemptsStillAlive):
+                    await runtime.shutdown(grace=1)
+                runtime.set_capacity("slots", 3)
+
+    simulate(main).value()
+    assert "SetCapacity" in repr(journal.since(0))

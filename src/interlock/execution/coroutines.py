@@ -41,12 +41,15 @@ class Coroutines:
         opened: asyncio.Future[None] = loop.create_future()
         self._house = loop.create_task(self._live(opened), name=self._name)
         self._house.add_done_callback(partial(_tell, fell))
-        await opened
+        await asyncio.wait([opened, self._house], return_when=asyncio.FIRST_COMPLETED)
+        if not opened.done():
+            raise RuntimeError(f"task {self._name!r}, which all attempts live in, did not begin")
 
     async def _live(self, opened: asyncio.Future[None]) -> None:
         assert self._closing is not None
         async with asyncio.TaskGroup() as self._group:
-            opened.set_result(None)
+            if not opened.done():  # whoever was opening it may have been cancelled
+                opened.set_result(None)
             await self._closing
 
     def submit(self, job: Job) -> None:

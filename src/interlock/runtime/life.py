@@ -102,6 +102,18 @@ class Life:
         Being cancelled meanwhile cancels what runs; it does not leave anything undone.
         """
         self._ending = True
+        try:
+            cancelled, alive = await self._wait_for_all(error)
+        except BaseException as bug:  # whatever it is, nothing may be left open
+            self.shell.break_off(bug)
+            raise
+        finally:
+            await self._close()
+        self._raise(error, cancelled, alive)
+
+    async def _wait_for_all(
+        self, error: BaseException | None
+    ) -> tuple[asyncio.CancelledError | None, list[str]]:
         cancelled = None
         if error is None:
             cancelled = await self._wait(self.shell.all_settled, None)
@@ -113,16 +125,14 @@ class Life:
         # Those that can be killed are being killed now, which takes a moment.
         cancelled = await self._wait(self.shell.attempts.none_killable, _AT_ONCE) or cancelled
         alive = self._leave_behind()
-        cancelled = await self._finish(alive) or cancelled
-        await self._close()
-        self._raise(error, cancelled, alive)
+        return await self._finish(alive) or cancelled, alive
 
     def _stop_everything(self) -> None:
         if self.shell.broken is None and not self.shell.suspended:
             self.shell.take_in(s.Shutdown())
 
     async def _wait(
-        self, condition: Callable[[], bool], most: float | None
+        self, condition: Callable[[], bool], most: float | None, *, in_any_case: bool = False
     ) -> asyncio.CancelledError | None:
         """Wait for a condition, at most so long, whatever happens; the cancellation, if one came.
 
@@ -132,7 +142,7 @@ class Life:
         cancelled: asyncio.CancelledError | None = None
         until = math.inf if most is None else loop.time() + most
         while not condition():
-            left = min(until, self._latest) - loop.time()
+            left = (until if in_any_case else min(until, self._latest)) - loop.time()
             if left <= 0:
                 break
             self._next_look = look = self.shell.once(condition)
@@ -152,7 +162,8 @@ class Life:
             shell.warn_of_unbound(unbound)
         elif not shell.record.finished and not shell.suspended:
             shell.note(Kind.RUN_ENDED, "", {"run": shell.run_id, "still_alive": alive})
-        cancelled = await self._wait(shell.nothing_to_commit, None)
+        # However urgent it is: what was decided must not be lost.
+        cancelled = await self._wait(shell.nothing_to_commit, None, in_any_case=True)
         shell.record.finish()
         return cancelled
 
@@ -167,16 +178,18 @@ class Life:
             leave(shell.workspace.root, leftover)
         return [context.task.id for context in shell.attempts.alive.values()]
 
-    async def call_off(self) -> None:
-        """It could not begin: let go of everything, and leave the run as it was."""
-        self.shell.suspended = True
-        await self._close()
+    async def call_off(self, error: BaseException) -> None:
+        """It could not begin: let go of everything. A run that was to be taken up stays open."""
+        remembered = self.shell.remembered
+        if remembered is not None and remembered.past is not None:
+            self.shell.suspend()
+        await self.end(error)
 
     async def _close(self) -> None:
         self._closed = True
         self._signals.stop()
         self.shell.close()
-        for backend in self.shell.attempts.backends.values():
+        for backend in self.shell.attempts.backends.values() or (self._coroutines,):
             await backend.close()
         self.shell.journal.close()
 

@@ -122,8 +122,8 @@ class Runtime(Submitting):
         self._life = life = Life(shell, self._ports, self._grace, interrupted, options)
         try:
             await life.begin()
-        except BaseException:
-            await life.call_off()
+        except BaseException as error:  # a cancellation as well: nothing may be left open
+            await life.call_off(error)
             raise
         return self
 

@@ -229,7 +229,8 @@ class Shell:
         self._committing = False
         try:
             commit.result()
-            self._perform(turn, todo)
+            if self.broken is None:  # nothing begins in a run that has been ended meanwhile
+                self._perform(turn, todo)
         except BaseException as error:  # noqa: BLE001 - as in _turn
             self.break_off(error)
         self.look_at_conditions()
@@ -298,15 +299,23 @@ class Shell:
     def _set_timer(self, at: float | None) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = None if at is None else self.loop.call_at(self._zero + at, self._tick, at)
+        self._timer = None
+        if at is not None:
+            when = self._zero + at
+            while when - self._zero < at:  # rounded down; the kernel would find it too early
+                when = math.nextafter(when, math.inf)
+            self._timer = self.loop.call_at(when, self._tick, at)
 
-    def _tick(self, at: float) -> None:
+    def _tick(self, at: float | None) -> None:
         if self.broken is not None or self.suspended:
             return
-        if self.now() - at > _LATE:
+        if at is not None and self.now() < at:  # loops may be early, by the resolution of a clock
+            self._set_timer(at)
+            return
+        if at is not None and self.now() - at > _LATE:
             # The loop was blocked. What has ended meanwhile is about to say so, and must not be
             # taken for late because somebody else was slow. Once: a loop may be blocked for ever.
-            self._timer = self.loop.call_later(_LATE / 10, self._tick, math.inf)
+            self._timer = self.loop.call_later(_LATE / 10, self._tick, None)
             return
         try:
             self.take_in(s.Tick())
@@ -329,8 +338,9 @@ class Shell:
 
     def nothing_to_commit(self) -> bool:
         """Whether all that was decided is in the journal and was done."""
-        todo = self._todo or self._reports or self.record.turn or self._committing
-        return not todo or self.broken is not None
+        if self.broken is not None:
+            return not self._committing
+        return not (self._todo or self._reports or self.record.turn or self._committing)
 
     def once(self, condition: Callable[[], bool]) -> asyncio.Future[None]:
         """A future that is done as soon as the condition holds at the end of a turn."""

@@ -1,4 +1,4 @@
-"""How a bug is planted in the kernel for the length of a `with` block."""
+"""How a bug is planted for the length of a `with` block."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 Make = Callable[[Any], Any]
-BUGS: dict[str, Callable[[], AbstractContextManager[None]]] = {}
+Bugs = dict[str, Callable[[], AbstractContextManager[None]]]
+BUGS: Bugs = {}
+"""Those of the kernel."""
 
 
 @contextmanager
@@ -20,12 +22,12 @@ def _changed(owner: Any, name: str, make: Make) -> Iterator[None]:
         setattr(owner, name, original)
 
 
-def plant(sentence: str, owner: Any, name: str) -> Callable[[Make], Make]:
+def plant(sentence: str, owner: Any, name: str, bugs: Bugs = BUGS) -> Callable[[Make], Make]:
     """Register a bug: the decorated function makes the wrong method out of the right one."""
     assert hasattr(owner, name), f"{owner} has no {name} in which to plant a bug"
 
     def register(make: Make) -> Make:
-        BUGS[sentence] = lambda: _changed(owner, name, make)
+        bugs[sentence] = lambda: _changed(owner, name, make)
         return make
 
     return register

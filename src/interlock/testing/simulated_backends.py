@@ -155,6 +155,10 @@ async def _live(mortal: _Mortal) -> Ending:
 
 
 def _report(job: Job, task: asyncio.Task[Ending]) -> None:
-    """Whatever became of it; a task that a fault cancels before its first step has no ending."""
-    ending = raised(asyncio.CancelledError()) if task.cancelled() else task.result()
+    """Whatever became of it; a task that a fault strikes before its first step has no ending."""
+    if task.cancelled():
+        ending = raised(asyncio.CancelledError())
+    else:
+        error = task.exception()
+        ending = task.result() if error is None else raised(error)
     job.sink.ended(job.token, ending)

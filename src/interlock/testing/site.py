@@ -80,14 +80,24 @@ class Visit:
         return True
 
     def notice(self) -> None:
-        """It knows now that it should stop."""
-        if self.told is NEVER:
+        """It knows now that it should stop; a cancellation by somebody else is not meant here."""
+        if self.told is NEVER and not self.never_told:
             self.told = self.site.now()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it waits in mid-flight, with its slot lent out."""
+        return self._waits > 0
 
     @property
     def was_stopped(self) -> bool:
         """Whether it has been told to stop, known to it or not."""
         return self.context is not None and self.context.cancelled()
+
+    @property
+    def never_told(self) -> bool:
+        """Whether it could not have known that it should stop."""
+        return self.context is not None and not self.context.cancelled()
 
     @contextmanager
     def waiting(self) -> Iterator[None]:

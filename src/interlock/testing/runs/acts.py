@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from interlock.errors import UsageError
 from interlock.model.claim import Claim
+from interlock.model.task import Task
 from interlock.runtime.handle import Handle
 from interlock.runtime.runtime import Runtime
 from interlock.testing.runs.record import Limit
@@ -46,7 +48,7 @@ class Acts:
 
         async def wait() -> None:
             asked = self._record.site.now()
-            with self._play.asking(tasks):
+            with self._play.asking(tasks), self._abandoning(tasks):
                 async with asyncio.timeout(act.patience):
                     result = await runtime.run(
                         tasks, fail_fast=act.fail_fast, deadline=act.deadline
@@ -55,6 +57,16 @@ class Acts:
                 self._record.tell(outcome, asked)
 
         self._play.call(wait, f"runs {act.plans[0].task.id}")
+
+    @contextmanager
+    def _abandoning(self, tasks: Sequence[Task]) -> Iterator[None]:
+        """Note if nobody waits for these tasks any more."""
+        try:
+            yield
+        except TimeoutError:
+            now = self._record.site.now()
+            self._record.abandoned += [(task.id, now) for task in tasks]
+            raise
 
     def _map(self, runtime: Runtime, act: Act) -> None:
         plan = act.plans[0]
@@ -66,7 +78,7 @@ class Acts:
 
         async def wait() -> None:
             asked = self._record.site.now()
-            with self._play.asking(tasks):
+            with self._play.asking(tasks), self._abandoning(tasks):
                 async with asyncio.timeout(act.patience):
                     outcomes = await runtime.map(
                         agent,

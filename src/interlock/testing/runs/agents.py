@@ -67,7 +67,6 @@ class Agents:
                 except asyncio.CancelledError:
                     if step.kind == "cancel itself" or not visit.swallow():
                         raise
-                    self._record.seen["cancellation swallowed"] += 1
 
         return deed
 

@@ -12,20 +12,67 @@ from interlock.testing.runs.acts import Boom
 from interlock.testing.runs.fairness import passed_too_often
 from interlock.testing.runs.limits import over_a_limit, over_a_rate
 from interlock.testing.runs.outcomes import (
+    badly_numbered,
     badly_ordered,
     badly_recorded,
     badly_settled,
     badly_told,
+    settled,
+    was_broken,
 )
 from interlock.testing.runs.play import Play
 from interlock.testing.runs.times import late, too_early, too_many_attempts, too_stubborn
 
 
 def violations(play: Play) -> list[str]:
-    """Every rule that was broken in a run that has been played."""
+    """Every rule that was broken in a run that has been played. Ask once: it also counts."""
     if play.hung is not None:
         return [f"it hangs: {play.hung}"]
+    _count(play)
     return list(_all(play))
+
+
+def violations_under_fault(play: Play, fault: type[Exception]) -> list[str]:
+    """What may not happen even if a fault strikes: statements 1 to 6, hanging, leaking.
+
+    Every task has exactly one outcome, or the whole run was ended by an error.
+    """
+    if play.hung is not None:
+        return [f"it hangs: {play.hung}"]
+    record, result = play.record, play.result
+    assert result is not None
+    found = [f"1: {text}" for text in record.site.clashes()]
+    found += [f"4: {text}" for text in record.site.unclaimed()]
+    found += [*badly_told(record), *badly_numbered(record)]
+    if not was_broken(play):
+        found += badly_settled(play)
+        found += [text for text in _badly_left(play) if fault.__name__ not in text]
+    elif result.leaked:
+        found.append(f"left behind: {'; '.join(map(str, result.leaked))}")
+    return found
+
+
+def _count(play: Play) -> None:
+    """How often what was exercised, as far as it shows only in the end."""
+    record, seen = play.record, play.record.seen
+    places = {"loop": "on the loop", "thread": "in a thread", "process": "in a process"}
+    for visit in record.site.visits:
+        plan = play.plans.get(visit.task_id.partition("~")[0])
+        if plan is not None:
+            seen[f"attempt {places[plan.place]}"] += 1
+        seen["second attempt"] += visit.attempt == 2
+        seen["third attempt"] += visit.attempt == 3
+        seen["killed"] += visit.killed
+        seen["cancellation swallowed"] += visit.swallowed
+        end = settled(record).get(visit.task_id)
+        seen["zombie"] += end is not None and end[0].time < visit.gone.time
+    for _, outcome in settled(record).values():
+        seen[f"settled {outcome.status}"] += 1
+    block = type(record.block).__name__
+    seen["left normally" if record.block is None else f"left by {block}"] += 1
+    seen["user cancelled twice"] += record.cancelled_host > 1
+    seen["slow journal"] += play.story.journal_takes > 0
+    seen["bad listener"] += play.story.bad_listener
 
 
 def _all(play: Play) -> Iterator[str]:
@@ -36,7 +83,7 @@ def _all(play: Play) -> Iterator[str]:
     for text in record.site.unclaimed():
         yield f"4: {text}"
     yield from badly_settled(play)
-    yield from badly_recorded(record)
+    yield from badly_recorded(play)
     yield from badly_told(record)
     yield from badly_ordered(record)
     yield from over_a_limit(record, play.story.journal_takes)
@@ -62,7 +109,6 @@ def _badly_left(play: Play) -> Iterator[str]:
     if isinstance(left, AttemptsStillAlive):
         if not set(alive) <= set(left.attempts):
             yield f"14: {left.attempts} were said to be alive, and {alive} were"
-        record.seen["left by AttemptsStillAlive"] += 1
         killable = [each for each in left.attempts if _is_killable(play, each)]
         if killable:
             yield f"14: {killable} were still alive, and could have been killed"

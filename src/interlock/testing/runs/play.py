@@ -23,8 +23,9 @@ from interlock.testing.runs.agents import Agents
 from interlock.testing.runs.record import Limit, Record, WatchedJournal
 from interlock.testing.runs.story import Plan, Story
 from interlock.testing.simulated_ports import simulated_ports
+from interlock.testing.simulated_task import SimulatedTask
 from interlock.testing.site import NEVER
-from interlock.testing.virtual_loop import Fault, Hung
+from interlock.testing.virtual_loop import Fault, Hung, VirtualLoop
 from interlock.testing.virtual_run import VirtualRun, simulate
 
 MOST_STEPS = 30_000
@@ -49,7 +50,7 @@ class Play:
         self.hung: Hung | None = None
         self._agents = Agents(self)
         self._acts = Acts(self)
-        self._faults = faults
+        self._faults = [*faults, *([_Strike(self)] if story.strikes_at else [])]
         self._callers: list[asyncio.Task[None]] = []
         self._follower: asyncio.Task[None] | None = None
 
@@ -86,6 +87,8 @@ class Play:
         others = [*self._callers, *([self._follower] if self._follower else [])]
         if others:
             await asyncio.wait(others)
+            for each in others:
+                each.cancelled() or each.exception()  # of a fault in its first step: it is known
         if isinstance(self.record.block, AttemptsStillAlive) and self.story.then:
             await self._second_run()
 
@@ -119,7 +122,8 @@ class Play:
                 for act in story.acts:
                     if act.kind != "cancel the user":
                         wait = act.at - asyncio.get_running_loop().time()
-                        await asyncio.sleep(max(0.0, wait))
+                        if wait > 0:  # what comes at the same time is done in one step
+                            await asyncio.sleep(wait)
                         self._acts.perform(runtime, act)
                 if story.leaves == "last" and self._callers:
                     await asyncio.wait(self._callers)
@@ -136,6 +140,8 @@ class Play:
     async def _follow(self, runtime: Runtime) -> None:
         async for event in runtime.events():
             self.record.followed.append(event)
+            if len(self.record.followed) > MOST_STEPS:
+                break  # it would go on for ever, without a step that could be counted
 
     def _person(self, runtime: Runtime, event: Event) -> None:
         if event.kind is Kind.NEEDS_YOU:
@@ -183,10 +189,10 @@ class Play:
         fresh = [task for task in tasks if task.id not in self.record.asked]
         if parent is not None and parent.attempt > 1:
             # What an earlier attempt submitted in vain runs again, under a name of its own.
-            again = [task for task in tasks if task.id in self.record.asked]
-            names = [f"{task.id}~{parent.attempt}" for task in again]
-            renamed = [task.replace(id=n, after=()) for task, n in zip(again, names, strict=True)]
-            fresh += [task for task in renamed if task.id not in self.record.asked]
+            for task in tasks:
+                names = [f"{task.id}~{number}" for number in range(2, parent.attempt + 1)]
+                again = [task.replace(id=name, after=()) for name in names]
+                fresh += [each for each in again if each.id not in self.record.asked]
         for task in fresh:
             self.record.ask(task)
             if parent is not None:
@@ -225,6 +231,22 @@ class Play:
     def ended_well(self) -> bool:
         """Whether the user got to the end of its story."""
         return self.hung is None and self.record.left is not NEVER
+
+
+class _Strike:
+    """Cancels one task of an agent, as a careless library might."""
+
+    def __init__(self, play: Play) -> None:
+        self._play = play
+
+    def before_step(self, loop: VirtualLoop, task: SimulatedTask[Any]) -> None:
+        due = loop.steps >= self._play.story.strikes_at and not self._play.record.seen["struck"]
+        if due and task.get_name().startswith("task-t"):
+            self._play.record.seen["struck"] += 1
+            task.cancel()
+
+    def after_step(self, loop: VirtualLoop, task: SimulatedTask[Any]) -> None:
+        """Nothing: a cancellation comes before."""
 
 
 @contextmanager

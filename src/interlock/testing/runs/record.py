@@ -68,6 +68,8 @@ class Record:
         """How often what was exercised."""
         self.oddities: list[str] = []
         """What should not have been raised where it was."""
+        self.abandoned: list[tuple[str, Moment]] = []
+        """Tasks of a `run` or `map` that its caller has stopped waiting for, and when."""
         self.runs = 0
         self.block: BaseException | None = None
         """What came out of `async with`, if anything."""

@@ -73,6 +73,8 @@ class Story(NamedTuple):
     bad_listener: bool = False
     then: tuple[Plan, ...] = ()
     """What the next run on the same workspace does, if attempts were left alive."""
+    strikes_at: int = 0
+    """The first step of an async agent from this one on is cancelled, by nobody knows whom."""
 
 
 def all_plans(plans: tuple[Plan, ...]) -> dict[str, Plan]:

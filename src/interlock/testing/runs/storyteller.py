@@ -18,7 +18,7 @@ FEATURES = (
     "deadlines", "dependencies", "results", "extensions", "rates", "questions", "children",
     "joins", "together", "counted", "names", "groups", "maps", "waits", "impatience", "cancels",
     "pauses", "capacities", "holds", "priorities", "estimates", "keys", "bad input", "looks",
-    "slow journal", "bad listener", "reports", "hangs",
+    "slow journal", "bad listener", "reports", "hangs", "strikes",
 )  # fmt: skip
 """Each story has some of these and not others: rare things meet each other more often so."""
 ENDS = ("", "", "", "", "raise", "cancel the user", "cancel the user twice", "shutdown")
@@ -52,6 +52,8 @@ class _Storyteller:
         at = 0.0
         while len(self.ids) < self.count:
             acts.append(self._request(at))
+            if self._sometimes("cancels", 0.3):  # changed its mind at once
+                acts.append(Act(at, "cancel", task_id=self.ids[-1]))
             if self.has["waits"] and dice.random() < 0.6:
                 acts.append(self._waiting(at + dice.choice(PAUSES)))
             if dice.random() < 0.5:
@@ -74,6 +76,7 @@ class _Storyteller:
             dice.choice((0.01, 0.1)) if self.has["slow journal"] else 0.0,
             self.has["bad listener"],
             self._next_run(),
+            dice.randint(2, 60) if self.has["strikes"] else 0,
         )
 
     def _sometimes(self, feature: str, chance: float) -> bool:
@@ -199,8 +202,7 @@ class _Storyteller:
         if self._sometimes("failures", chance):
             return (Step(self.dice.choice(FAILURES)),)
         if self._sometimes("odd ends", chance):
-            often = (*ODD, *ODD, "out of memory") if self.dice.random() < 0.3 else ODD
-            return (Step(self.dice.choice(often)),)
+            return (Step(self.dice.choice((*ODD, "out of memory"))),)
         return ()
 
     def _touches(self, claims: tuple[Claim, ...]) -> list[Step]:

@@ -70,7 +70,7 @@ def _ran_out(visit: Visit, timeout: float | None) -> float:
 
 def late(play: Play) -> Iterator[str]:
     """Timeouts and deadlines are answered in time, and so is everybody who waits."""
-    record, slack = play.record, 3 * play.story.journal_takes + _A_BIT
+    record, slack = play.record, 5 * play.story.journal_takes + _A_BIT
     ends = settled(record)
     for task_id, asked in record.asked.items():
         if task_id not in ends:
@@ -88,6 +88,9 @@ def late(play: Play) -> Iterator[str]:
                 yield f"13: {task_id} ended at {at.time:g}; {visit} may take {timeout:g} s"
             if last and outcome.status is State.SUCCEEDED:
                 yield f"13: {visit} succeeded after its timeout"
+    for task_id, since in record.abandoned:
+        if task_id in ends and ends[task_id][0].time > since.time + slack:
+            yield f"14: {task_id} went on after its only caller had gone, at {since.time:g}"
     for told in record.told:
         task_id = told.outcome.task_id
         if task_id in ends and told.alone:
@@ -99,8 +102,14 @@ def late(play: Play) -> Iterator[str]:
 def too_stubborn(play: Play) -> Iterator[str]:
     """Whoever swallows its cancellation three times, on the loop, is gone within the grace."""
     record, grace = play.record, play.story.grace
+    ends = settled(record)
     for visit in record.site.visits:
         plan = play.plans.get(visit.task_id.partition("~")[0])
+        end = ends.get(visit.task_id)
+        if end is not None and end[0].number < visit.gone.number and visit.never_told:
+            yield f"14: {visit} was never told that its task had ended at {end[0].time:g}"
+        if visit.is_waiting:
+            yield f"14: {visit} still waits in mid-flight, for ever"
         if plan is None or visit.told is NEVER or plan.place == "thread":
             continue
         killable = plan.place == "process"
@@ -108,7 +117,7 @@ def too_stubborn(play: Play) -> Iterator[str]:
         if (killable or plan.swallows <= 3) and visit.gone.time > latest:
             yield f"14: {visit} was told to stop at {visit.told.time:g}, the grace is {grace:g} s"
     begins, left = record.begins, record.left
-    last = max((at.time for at, _ in settled(record).values()), default=begins.time)
+    last = max((at.time for at, _ in ends.values()), default=begins.time)
     limit = max(begins.time, last) + grace + _KILLING + 4 * play.story.journal_takes + _A_BIT
     if left.time > limit:
         yield f"14: the block was left at {left.time:g}, {left.time - limit:g} s after the grace"

@@ -1,0 +1,14 @@
+"""The judge of runs is good: it finds every bug that was planted in the runtime, and soon."""
+
+from __future__ import annotations
+
+import pytest
+
+from interlock.testing.runs.planted import BUGS, first_seed
+
+SEEDS = range(500)
+
+
+@pytest.mark.parametrize("sentence", BUGS)
+def test_the_judge_of_runs_notices_that(sentence: str) -> None:
+    assert first_seed(sentence, SEEDS) is not None

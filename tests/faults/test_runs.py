@@ -1,0 +1,49 @@
+"""Seeded runs: stories told through the public API to the real runtime, judged by what was done."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from interlock.testing.runs.judge import violations
+from interlock.testing.runs.planted import BUGS
+from interlock.testing.runs.play import Play
+from interlock.testing.runs.shrink import shrink
+from interlock.testing.runs.simulate import run_seeds
+from interlock.testing.runs.storyteller import make_story
+from interlock.testing.runs.telling import tell
+
+SEEDS = range(400)
+TRACE = """
+from interlock.testing.runs.play import Play
+from interlock.testing.runs.storyteller import make_story
+plays = [Play(make_story(seed)).run() for seed in range(30)]
+print([play.result.fingerprint for play in plays if play.result])
+print([[(at, e.kind, e.task_id) for at, e in play.record.events] for play in plays])
+"""
+
+
+def test_no_rule_is_broken_in_any_run_of_a_fixed_set() -> None:
+    batch = run_seeds(SEEDS)
+    assert not batch.failed, tell(shrink(make_story(batch.failed[0])))
+
+
+def test_the_same_seed_makes_the_same_run_whatever_the_hash_seed() -> None:
+    told = set()
+    for hash_seed in ("0", "1", "4711"):
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        command = [sys.executable, "-c", TRACE]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        told.add(done.stdout)
+    assert len(told) == 1
+
+
+def test_a_violation_is_told_with_the_shortest_story_that_shows_it() -> None:
+    story = make_story(0)
+    with BUGS["a run goes on when its caller has gone"]():
+        whole, short = Play(story).run(), shrink(story)
+        assert violations(short)
+        assert "14: " in tell(short)
+    assert len(short.record.events) < len(whole.record.events)
+    assert len(short.story.acts) < len(whole.story.acts)
