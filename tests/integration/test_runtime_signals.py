@@ -122,27 +122,40 @@ def test_the_first_signal_lets_finish_what_runs_and_starts_nothing(number: int) 
     assert code == BY_SIGNAL[signal.Signals(number)]
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-def test_what_does_not_finish_is_stopped_after_the_grace(number: int) -> None:
-    with program(main("waits", 0.3)) as started:
+def signalled(code: str, number: int, signals: int) -> tuple[float, int, str, str]:
+    """How long a program took to end after its last signal, its exit code and what it said."""
+    with program(code) as started:
         started.says("running")
         started.gets(number)
-        signalled = time.monotonic()
+        last = time.monotonic()
         started.says("draining")
-        code, said, _ = started.ends()
-        assert time.monotonic() - signalled < 0.3 + 2
+        if signals == 2:
+            started.gets(number)
+            last = time.monotonic()
+        ended = started.ends()
+        return time.monotonic() - last, *ended
+
+
+def within(bound: float, code: str, number: int, signals: int = 1) -> tuple[int, str, str]:
+    """The end of a program that took no longer; of three, if this machine is busy otherwise."""
+    tries = []
+    for _ in range(3):
+        took, status, said, complaints = signalled(code, number, signals)
+        if took < bound:
+            return status, said, complaints
+        tries.append(took)
+    pytest.fail(f"it took {tries} seconds, and may take {bound}")
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_what_does_not_finish_is_stopped_after_the_grace(number: int) -> None:
+    code, said, _ = within(0.3 + 2, main("waits", 0.3), number)
     assert said == ""
     assert code == BY_SIGNAL[signal.Signals(number)]
 
 
 def test_what_cannot_be_stopped_is_named_within_grace_and_two_seconds() -> None:
-    with program(main("never_ends", 0.3)) as started:
-        started.says("running")
-        started.gets(signal.SIGTERM)
-        signalled = time.monotonic()
-        started.says("draining")
-        code, said, complaints = started.ends()
-        assert time.monotonic() - signalled < 0.3 + 2
+    code, said, complaints = within(0.3 + 2, main("never_ends", 0.3), signal.SIGTERM)
     assert said == ""
     assert code != 0
     assert "AttemptsStillAlive" in complaints
@@ -152,14 +165,7 @@ def test_what_cannot_be_stopped_is_named_within_grace_and_two_seconds() -> None:
 @pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("agent", ["waits", "never_ends"])
 def test_the_second_signal_ends_it_within_a_second(number: int, agent: str) -> None:
-    with program(main(agent, 300)) as started:
-        started.says("running")
-        started.gets(number)
-        started.says("draining")
-        started.gets(number)
-        signalled = time.monotonic()
-        code, said, _ = started.ends()
-        assert time.monotonic() - signalled < 1
+    code, said, _ = within(1, main(agent, 300), number, signals=2)
     assert said == ""
     assert code != 0
 
