@@ -57,8 +57,10 @@ def too_early(play: Play) -> Iterator[str]:
         for before, after in pairwise(visits):
             full = min(retry.max_backoff, retry.backoff * 2 ** (before.attempt - 1))
             least = full * (1 - retry.jitter)
-            least = max(least, getattr(before.ended_by, "retry_after", 0.0))
-            failed = min(before.gone.time, before.told.time, _ran_out(before, asked.task.timeout))
+            stopped = min(before.told.time, _ran_out(before, asked.task.timeout))
+            failed = min(before.gone.time, stopped)
+            if before.gone.time < stopped:  # what it says after that is not listened to
+                least = max(least, getattr(before.ended_by, "retry_after", 0.0))
             if after.began.time < failed + least - _A_BIT:
                 yield f"12: {after} began {after.began.time - failed:g} s after {before} failed"
     yield from gives_up(play)
