@@ -80,7 +80,7 @@ def over_a_rate(record: Record, story: Story) -> Iterator[str]:
             ]
         for at, _, _ in takes:
             # With a slow journal what is taken is known some time after it was given.
-            begin = at.time - quota.window + 3 * story.journal_takes
+            begin = at.time - quota.window + 3 * story.journal_takes + 1e-6
             used = 0
             for other, amount, reports in takes:
                 if begin < other.time and other.number <= at.number:
