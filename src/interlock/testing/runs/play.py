@@ -29,6 +29,8 @@ from interlock.testing.virtual_loop import Fault, Hung, VirtualLoop
 from interlock.testing.virtual_run import VirtualRun, simulate
 
 MOST_STEPS = 30_000
+MOST_NAMES = 12
+"""As often as a child may run again because an ancestor does."""
 LONGEST = 100_000.0
 """Virtual seconds; a story that takes longer hangs."""
 
@@ -187,10 +189,10 @@ class Play:
     def asking(self, tasks: Sequence[Task], parent: TaskContext | None = None) -> Iterator[None]:
         """Tasks are about to be submitted; if they are refused they were never asked for."""
         fresh = [task for task in tasks if task.id not in self.record.asked]
-        if parent is not None and parent.attempt > 1:
-            # What an earlier attempt submitted in vain runs again, under a name of its own.
-            for task in tasks:
-                names = [f"{task.id}~{number}" for number in range(2, parent.attempt + 1)]
+        for task in tasks if parent is not None else ():
+            # What an earlier attempt has submitted in vain runs again, under a name of its own.
+            if task.id in self.record.asked:
+                names = [f"{task.id}~{number}" for number in range(2, MOST_NAMES)]
                 again = [task.replace(id=name, after=()) for name in names]
                 fresh += [each for each in again if each.id not in self.record.asked]
         for task in fresh:
