@@ -59,7 +59,9 @@ def too_early(play: Play) -> Iterator[str]:
             least = full * (1 - retry.jitter)
             stopped = min(before.told.time, _ran_out(before, asked.task.timeout))
             failed = min(before.gone.time, stopped)
-            if before.gone.time < stopped:  # what it says after that is not listened to
+            # What it says after that is not listened to; the time of an attempt runs from its
+            # grant on, which a slow journal lets it know of later.
+            if before.gone.time < stopped - 3 * play.story.journal_takes:
                 least = max(least, getattr(before.ended_by, "retry_after", 0.0))
             if after.began.time < failed + least - _A_BIT:
                 yield f"12: {after} began {after.began.time - failed:g} s after {before} failed"
