@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from interlock.errors import UnreadableJournal
+from interlock.journal.sqlite import SqliteJournal
+from interlock.testing.replay import replay
 
 # A judgement must depend on the commit alone: examples are the same in every run, and nothing
 # fails for having been slow. HYPOTHESIS_PROFILE=explore looks for new examples instead.
@@ -50,3 +57,23 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
     asyncio.run(main())
     return True
+
+
+@pytest.fixture(autouse=True)
+def _every_journal_replays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whatever journal a test makes: a fresh kernel decides as it says. A damaged one is left."""
+    made: dict[Path, None] = {}
+    make = SqliteJournal.__init__
+
+    def remembering(journal: SqliteJournal, path: str | Path, **options: Any) -> None:
+        make(journal, path, **options)
+        made[journal.path] = None
+
+    monkeypatch.setattr(SqliteJournal, "__init__", remembering)
+    yield
+    for path in made:
+        if not path.exists():
+            continue
+        with contextlib.suppress(UnreadableJournal):
+            differences = replay(path)
+            assert not differences, "\n".join(map(str, differences))

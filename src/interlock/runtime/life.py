@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 from interlock.errors import AttemptsStillAlive, FatalError, InterlockError
 from interlock.execution.coroutines import Coroutines
@@ -37,8 +38,11 @@ class Life:
         ports: Ports,
         grace: float,
         when_interrupted: WhenInterrupted = "rerun",
+        kernel_options: Mapping[str, Any] | None = None,
     ) -> None:
         self.shell = shell
+        self._kernel_options = kernel_options or {}
+        """What a replay has to know."""
         self._when_interrupted = when_interrupted
         self._ports = ports
         self._grace = grace
@@ -57,7 +61,8 @@ class Life:
         refuse_to_start_again()
         shell = self.shell
         self._host = asyncio.current_task()
-        shell.note(Kind.RUN_STARTED, "", {"run": shell.run_id, "epoch": shell.epoch})
+        began = {"run": shell.run_id, "epoch": shell.epoch, "kernel": self._kernel_options}
+        shell.note(Kind.RUN_STARTED, "", began)
         await self._coroutines.open(self._house_fell)
         shell.attempts.backends = self._ports.backends(shell.loop, self._coroutines, self._orphaned)
         if shell.remembered is not None and shell.remembered.past is not None:
@@ -162,6 +167,11 @@ class Life:
             leave(shell.workspace.root, leftover)
         return [context.task.id for context in shell.attempts.alive.values()]
 
+    async def call_off(self) -> None:
+        """It could not begin: let go of everything, and leave the run as it was."""
+        self.shell.suspended = True
+        await self._close()
+
     async def _close(self) -> None:
         self._closed = True
         self._signals.stop()
@@ -219,9 +229,13 @@ class Life:
     async def _suspend(self) -> None:
         """Let what runs finish within the grace, then leave the run to be taken up again."""
         shell = self.shell
-        shell.take_in(s.Drain())
-        await self._wait(shell.is_idle, self._grace)
+        # Also if nothing can be written, or if an attempt will not stop.
+        self._latest = shell.loop.time() + self._grace + _LAST_WORDS
+        if shell.broken is None and not shell.record.closed:
+            shell.take_in(s.Drain())
+            await self._wait(shell.is_idle, self._grace)
         shell.suspend()
+        shell.attempts.remind(_LAST_WORDS / 2)
 
     def _signalled(self, number: int) -> None:
         if self._signal is None:

@@ -113,12 +113,18 @@ class Runtime(Submitting):
             raise NotRunning("a Runtime is one run: make a new one instead of entering it again")
         origin = await self._origin()
         self.run_id = origin.run_id
+        options = {**self._make_kernel.keywords, "first_token": origin.first_token}
         if origin.first_token > 1:
-            self._kernel = self._make_kernel(first_token=origin.first_token)
+            self._kernel = Kernel(**options)
         shell = Shell(self._kernel, origin, self._workspace, self._ports, self._grace, self._limits)
         shell.attempts.refuses_unstorable = self._durable.not_durable == "refuse"
-        self._life = Life(shell, self._ports, self._grace, self._durable.interrupted)
-        await self._life.begin()
+        interrupted = self._durable.interrupted
+        self._life = life = Life(shell, self._ports, self._grace, interrupted, options)
+        try:
+            await life.begin()
+        except BaseException:
+            await life.call_off()
+            raise
         return self
 
     async def __aexit__(
