@@ -76,8 +76,14 @@ def work_of(walk: Walk, task: Task, of: dict[str, Any]) -> list[Any]:
         of.get("prompt"),
         of.get("args"),
         sorted(of["kwargs"].items()) if "kwargs" in of else None,
-        sorted(of["claims"]) if "claims" in of else None,
+        sorted(map(_claimed, of["claims"])) if "claims" in of else None,
     ]
+
+
+def _claimed(claim: list[Any]) -> list[Any]:
+    """A claim, whether or not its name is that of a folder by now: the task may have made it."""
+    resource, *rest = claim
+    return [resource.rstrip("/") or resource, *rest]
 
 
 def fingerprint(work: list[Any]) -> str:

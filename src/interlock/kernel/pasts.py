@@ -52,10 +52,11 @@ class Pasts:
             meter.spent.append(Spent(stimulus.at, stimulus.amount, None))
             meter.used += stimulus.amount
 
-    def check(self, stimulus: s.Submit) -> None:
-        """Raise for a past that cannot have been."""
+    def check(self, stimulus: s.Submit) -> set[str]:
+        """Raise for a past that cannot have been; the ids of the tasks that have one."""
         if len(stimulus.past) not in (0, len(stimulus.tasks)):
             raise InvalidOption("past has to have an entry for each of the tasks, or none at all")
+        found = set()
         for task, past in zip(stimulus.tasks, stimulus.past, strict=False):
             if past is None:
                 continue
@@ -64,6 +65,8 @@ class Pasts:
             for time in (past.started_at, past.retry_at, past.deadline_at):
                 if time is not None and not math.isfinite(time):
                     raise InvalidOption(f"task {task.id!r}: {time!r} is no time in its past")
+            found.add(task.id)
+        return found
 
     def bring_back(self, stimulus: s.Submit, batch: Mapping[str, Entry]) -> None:
         """Give tasks back what they had."""

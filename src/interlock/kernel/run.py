@@ -90,9 +90,8 @@ class Run:
             raise InvalidOption(
                 f"the group's deadline is {stimulus.deadline}; it must be 0 or more"
             )
-        check_submission(stimulus.tasks, self)
-        if stimulus.past:
-            self.pasts.check(stimulus)
+        brought_back = self.pasts.check(stimulus) if stimulus.past else ()
+        check_submission(stimulus.tasks, self, brought_back)
         batch = {task.id: self._entry(task, parent) for task in stimulus.tasks}
         if parent is not None:
             self.midflight.refuse_hanging_children(parent, batch)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import chain, islice
 from typing import TYPE_CHECKING
@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 _REACH = 32
 
 
-def check_submission(tasks: Sequence[Task], run: Run) -> None:
-    """Raise for what cannot be, beside the tasks that the run has; changes nothing."""
+def check_submission(tasks: Sequence[Task], run: Run, brought_back: Collection[str] = ()) -> None:
+    """Raise for what cannot be, beside the tasks that the run has; changes nothing.
+
+    Those that are brought back were possible once: a capacity may have been lowered since.
+    """
     if not isinstance(tasks, (tuple, list)):
         raise InvalidOption(f"tasks come as a tuple of tasks, not as {tasks!r}")
     batch: set[str] = set()
@@ -38,7 +41,7 @@ def check_submission(tasks: Sequence[Task], run: Run) -> None:
         batch.add(task_id)
     inside: dict[str, list[str]] = {}
     for task in tasks:
-        table.check(task.id, task.claims)
+        table.check(task.id, task.claims, as_it_is=task.id not in brought_back)
         for dependency in task.after:
             if dependency in batch:
                 inside.setdefault(task.id, []).append(dependency)

@@ -68,8 +68,8 @@ class Table:
 
     # -- claims to places and meters ------------------------------------------------------
 
-    def check(self, task_id: str, claims: Iterable[Claim]) -> None:
-        """Raise for a claim that cannot be; changes nothing."""
+    def check(self, task_id: str, claims: Iterable[Claim], as_it_is: bool = True) -> None:
+        """Raise for a claim that cannot be (`as_it_is`: now); changes nothing."""
         totals: dict[str, int] = {}
         for claim in claims:
             if claim.is_path:
@@ -97,7 +97,7 @@ class Table:
                     "a rate is taken in amounts"
                 )
             totals[meter.name] = totals.get(meter.name, 0) + claim.amount
-            if totals[meter.name] > meter.capacity:
+            if totals[meter.name] > meter.capacity and as_it_is:
                 what = "capacity" if meter.window is None else "quota"
                 raise ImpossibleClaim(
                     f"task {task_id!r} claims {totals[meter.name]} of {meter.name!r}, which has a "

@@ -31,6 +31,12 @@ T = TypeVar("T")
 CURRENT: ContextVar[TaskContext] = ContextVar("interlock.current")
 
 
+def plain(task_id: str) -> str:
+    """The id of a child without what was added because its name was used up: `a` for `a~2`."""
+    name, _, count = task_id.rpartition("~")
+    return name if name and count.isdecimal() else task_id
+
+
 def current() -> TaskContext:
     """The context of the attempt that this code runs in."""
     try:
@@ -56,6 +62,7 @@ class TaskContext(Submitting):
     __slots__ = (
         "_backend",
         "_handle",
+        "_names",
         "_over",
         "_renamed",
         "_results",
@@ -72,6 +79,7 @@ class TaskContext(Submitting):
         self._results: Mapping[str, Outcome[Any]] | None = None
         self._backend: Backend | None = None
         self._renamed: dict[str, str] | None = None
+        self._names: dict[str, int] | None = None
         self.attempt = attempt
         """Which try this is, from 1."""
         self.token = token
@@ -152,6 +160,22 @@ class TaskContext(Submitting):
         if self._renamed is None:
             self._renamed = {}
         return self._renamed
+
+    @property
+    def plain_id(self) -> str:
+        """What the task was called before an earlier attempt of its parent used its name up."""
+        return plain(self._handle.task.id) if self._handle.parent else self._handle.task.id
+
+    def fresh_id(self, name: str) -> str:
+        """An id for a child, which no other child of this attempt has.
+
+        Under the name of its parent: what other tasks submit meanwhile must not change it, or a
+        further attempt would not know its children again.
+        """
+        if self._names is None:
+            self._names = {}
+        count = self._names[name] = self._names.get(name, 0) + 1
+        return f"{self.plain_id}/{name}" if count == 1 else f"{self.plain_id}/{name}-{count}"
 
     def close(self) -> None:
         """Its outcome is decided."""

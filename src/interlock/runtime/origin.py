@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
@@ -115,37 +115,42 @@ async def _begin(
     journal: SqliteJournal, run_id: str, former: Run | None, options: Durable, ports: Ports
 ) -> Origin:
     now = ports.wall()
-    inherited = {} if former is None else dict(_successes(journal.read, former))
+    inherited = {} if former is None else _successes(journal.read, former)
     await journal.begin(run_id, now, inherits=None if former is None else former.id)
-    remembered = _remembered(journal, options, None, {}, inherited)
+    remembered = _remembered(journal, options, None, inherited)
     return Origin(run_id, journal, now, 0.0, remembered, 1, journal)
 
 
-def _successes(read: Reader, run: Run) -> Iterable[tuple[str, Done]]:
+def _successes(read: Reader, run: Run) -> dict[str, Done]:
+    """What a run has done, or had taken over from the one before without being asked for it."""
+    found = _inherited(read, run)
     for row in read.tasks(run):
         if row.state is State.SUCCEEDED:
             outcome = read.outcome(run, row.task_id)
             if outcome is not None and is_whole(outcome):
-                yield row.task_id, Done(row.fingerprint, outcome)
+                found[row.task_id] = Done(row.fingerprint, outcome)
+    return found
+
+
+def _inherited(read: Reader, run: Run) -> dict[str, Done]:
+    former = [each for each in read.runs() if each.id == run.inherits]
+    return _successes(read, former[0]) if former else {}
 
 
 async def _take_up(journal: SqliteJournal, run: Run, options: Durable, ports: Ports) -> Origin:
     await journal.begin(run.id, run.started_at)
     past = Past(run.started_at).fold(journal.read.all_events(run))
+    for row in journal.read.tasks(run):
+        past.tasks[row.task_id].fingerprint = row.fingerprint
     # A clock that was set back must not let the time of the run go back.
     elapsed = max(ports.wall() - run.started_at, past.latest)
-    stored = {row.task_id: row.fingerprint for row in journal.read.tasks(run)}
-    remembered = _remembered(journal, options, past, stored, {})
+    remembered = _remembered(journal, options, past, _inherited(journal.read, run))
     first_token = past.last_token + 1
     return Origin(run.id, journal, run.started_at, elapsed, remembered, first_token, journal)
 
 
 def _remembered(
-    journal: SqliteJournal,
-    options: Durable,
-    past: Past | None,
-    stored: dict[str, str],
-    inherited: dict[str, Done],
+    journal: SqliteJournal, options: Durable, past: Past | None, inherited: dict[str, Done]
 ) -> Remembered:
     def fingerprint(task: Task) -> str:
         return journal.codec.task(task)[1]
@@ -157,7 +162,6 @@ def _remembered(
     return Remembered(
         fingerprint,
         past,
-        stored,
         inherited,
         by_key,
         when_changed=options.changed,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
 from interlock.errors import InvalidOption
 from interlock.execution.ending import Ending
-from interlock.model.outcome import ErrorRecord, State
+from interlock.model.outcome import ErrorRecord, Outcome, State
 
 
 def check_output(output: Any, task_id: str) -> None:
@@ -40,6 +41,16 @@ def validated(ending: Ending, output: Any) -> Ending:
         )
         record = ErrorRecord("InvalidOutput", f"the result is no {_named(output)}: {problems}")
         return Ending(State.FAILED, None, record, error)
+
+
+def as_type(outcome: Outcome[Any], output: Any) -> Outcome[Any]:
+    """An outcome out of a journal, with its result as that type; as it is if it does not fit."""
+    if output is None or outcome.result is None:
+        return outcome
+    try:
+        return replace(outcome, result=_adapter(output).validate_python(outcome.result))
+    except _pydantic().ValidationError:
+        return outcome
 
 
 def _adapter(output: Any) -> Any:

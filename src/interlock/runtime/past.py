@@ -27,6 +27,8 @@ class Known:
     task: Task
     parent: tuple[str, int] | None
     """The attempt whose child it is: task and token."""
+    fingerprint: str = ""
+    """What makes it the same task, as the journal has kept it."""
     state: State = State.BLOCKED
     attempts: int = 0
     """Those that came to an end."""
@@ -34,6 +36,8 @@ class Known:
     started_at: float | None = None
     retry_at: float | None = None
     deadline_at: float | None = None
+    group_until: float | None = None
+    """When the time of those it was submitted with is over."""
     priority: int | None = None
     error: ErrorRecord | None = None
     usage: Usage = NO_USAGE
@@ -44,18 +48,26 @@ class Known:
     """The token of the attempt that had not ended."""
     was_cut_off: bool = False
     """Its last attempt was: the next one is given the same answers again."""
+    may_run_again: bool = False
+    """A person has said so since."""
 
-    def cut(self) -> None:
-        """Its attempt was cut off, and does not count as one."""
+    def cut(self, counts: bool = True) -> None:
+        """Its attempt was cut off, and does not count as one.
+
+        It counts as cut off unless we were told to stop: then it cannot have been the cause.
+        """
         self.running, self.state, self.was_cut_off = None, State.WAITING, True
+        self.may_run_again = False
         self.attempts -= 1
-        self.cut_off += 1
+        self.cut_off += counts
 
-    def before(self, paused: bool) -> s.Past:
-        """What the kernel has to know when it is submitted again."""
-        return s.Past(
-            self.attempts, self.started_at, self.retry_at, self.deadline_at, self.error, paused
-        )
+    def before(self, attempts: int, paused: bool) -> s.Past:
+        """What the kernel has to know when it is submitted again, with so many attempts at most.
+
+        Whoever allows fewer than it has had wants it to have no more than one.
+        """
+        had = min(self.attempts, attempts - 1)
+        return s.Past(had, self.started_at, self.retry_at, self.deadline_at, self.error, paused)
 
 
 class Past:
@@ -71,6 +83,9 @@ class Past:
         """What was taken from rates: when, from which, how much."""
         self.capacities: dict[str, int] = {}
         """Those that were changed while it ran."""
+        self.held: dict[str, float] = {}
+        """Rates that let nothing through, and until when."""
+        self._asked_of_rates: dict[tuple[int, int], tuple[Claim, ...]] = {}
         self._taken: dict[tuple[int, int], list[int]] = {}
         self._questions: dict[tuple[str, int], str] = {}
         self._terms: Together | None = None
@@ -99,7 +114,7 @@ class Past:
             case Kind.ASKED_TO_STOP:
                 self._ended(self.tasks[event.task_id], data.token, None)
             case Kind.INTERRUPTED:
-                self.tasks[event.task_id].cut()
+                self.tasks[event.task_id].cut(counts=data.get("by") != "signal")
             case Kind.SETTLED | Kind.INHERITED:
                 self._settled(event.task_id, data)
             case Kind.GRANTED:
@@ -111,9 +126,10 @@ class Past:
                 self._asked(data)
 
     def _submitted(self, task: Task, now: float) -> None:
-        terms, parent = self._terms, None
+        terms, parent, group_until = self._terms, None, None
         if terms is not None:
             parent = None if terms.parent is None else (terms.parent, terms.token)
+            group_until = None if terms.deadline is None else now + terms.deadline
             self._left -= 1
             if not self._left:
                 self._terms = None
@@ -122,7 +138,7 @@ class Past:
             self.tasks[task.id] = replace(earlier, task=task)
             return
         self.tasks[task.id] = known = Known(task, parent)
-        known.state = State.WAITING
+        known.state, known.group_until = State.WAITING, group_until
         if isinstance(task.deadline, float):
             known.deadline_at = now + task.deadline
 
@@ -154,9 +170,9 @@ class Past:
 
     def _granted(self, resume: do.Resume, now: float) -> None:
         self.last_token = max(self.last_token, resume.grant)
-        first = len(self.spent)
-        self._take(resume.claims, now)
-        self._taken[resume.token, resume.request] = list(range(first, len(self.spent)))
+        request, first = (resume.token, resume.request), len(self.spent)
+        self._take(self._asked_of_rates.pop(request, resume.claims), now)
+        self._taken[request] = list(range(first, len(self.spent)))
 
     def _take(self, claims: Iterable[Claim], now: float) -> None:
         # Which of them are rates is known to whoever takes the run up.
@@ -168,8 +184,16 @@ class Past:
                 self._terms, self._left = asked, asked.size
             case s.SetCapacity():
                 self.capacities[asked.resource] = asked.capacity
+            case s.HoldRate():
+                self.held[asked.resource] = max(self.held.get(asked.resource, 0.0), asked.until)
+            case s.Unpause(task_id=str(task_id)):
+                self.tasks[task_id].may_run_again = True
             case s.Prioritize():
                 self.tasks[asked.task_id].priority = asked.priority
+            case s.Take():
+                self._asked_of_rates[asked.token, asked.request] = asked.claims
+            case s.Withdraw():
+                self._asked_of_rates.pop((asked.token, asked.request), None)
             case s.Used():
                 for index in self._taken.get((asked.token, asked.request), ()):
                     at, resource, _ = self.spent[index]

@@ -137,8 +137,13 @@ class Shell:
         context.check_open()
         task_id = context.task.id
         if isinstance(data, Usage):
-            self._usage[task_id] = self._usage.get(task_id, NO_USAGE).plus(data)
+            self.add_usage(task_id, data)
         self.note(kind, task_id, data)
+
+    def add_usage(self, task_id: str, used: Usage) -> None:
+        """What attempts at a task have used up; its outcome will have the sum."""
+        if used != NO_USAGE:
+            self._usage[task_id] = self._usage.get(task_id, NO_USAGE).plus(used)
 
     def note(self, kind: Kind, task_id: str, data: Any = None) -> None:
         """Put something into the record that is none of the kernel's business."""
@@ -188,14 +193,12 @@ class Shell:
             self.loop.call_soon(self._turn)
 
     def _turn(self) -> None:
-        if self.broken is not None:
+        if self.broken is not None or self.record.closed:
             return
         if self.suspended:
             self._reports = []
         try:
-            if self._reports:
-                reports, self._reports = self._reports, []
-                self.take_in(s.Reports(tuple(reports)))
+            self._hear_reports()
             if not self._committing:
                 self._commit()
         except BaseException as error:  # noqa: BLE001 - a bug of ours must end the run, not hang it
@@ -204,6 +207,11 @@ class Shell:
         self.look_at_conditions()
         if self._reports or (not self._committing and (self._todo or self.record.turn)):
             self._schedule()
+
+    def _hear_reports(self) -> None:
+        if self._reports:
+            reports, self._reports = self._reports, []
+            self.take_in(s.Reports(tuple(reports)))
 
     def _commit(self) -> None:
         """Journal what was decided; then, and only then, do it."""
@@ -249,10 +257,16 @@ class Shell:
             self.record.publish(turn)
 
     def suspend(self) -> None:
-        """Decide nothing more: what is unfinished stays so in the journal, to be taken up again."""
+        """Decide nothing more: what is unfinished stays so in the journal, to be taken up again.
+
+        What runs is cut off by our own will, which is not held against it.
+        """
         if not self.suspended and self.broken is None:
+            self._hear_reports()
+            for each in self.kernel.alive():
+                if not each.zombie:
+                    self.note(Kind.INTERRUPTED, each.task_id, {"token": each.token, "by": "signal"})
             self.suspended = True
-            self._reports = []
             self.attempts.stop_all()
             over = ShuttingDown(f"run {self.run_id} was interrupted")
             self.waits.fail_all(over)
@@ -378,14 +392,14 @@ class Shell:
         if self.broken is not None:
             raise InterlockError("this run was ended by a bug in Interlock") from self.broken
 
-    def fresh_id(self, name: str, join: str = "-") -> str:
+    def fresh_id(self, name: str) -> str:
         """An id that no task has, made of a readable name.
 
         A program that takes up a run makes the same ids in the same order.
         """
         while True:
             count = self._names[name] = self._names.get(name, 0) + 1
-            task_id = name if count == 1 else f"{name}{join}{count}"
+            task_id = name if count == 1 else f"{name}-{count}"
             if task_id not in self.handles:
                 return task_id
             if self.remembered is not None and self.remembered.is_free(task_id):

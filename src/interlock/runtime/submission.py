@@ -15,9 +15,10 @@ from interlock.model.claim import Claim
 from interlock.model.event import Kind
 from interlock.model.outcome import Outcome, State
 from interlock.model.task import Task
+from interlock.runtime.context import plain
 from interlock.runtime.data import copied, handles_in
 from interlock.runtime.handle import Handle
-from interlock.runtime.output import check_output
+from interlock.runtime.output import as_type, check_output
 
 if TYPE_CHECKING:
     from interlock.runtime.context import TaskContext
@@ -67,6 +68,8 @@ class _Batch:
             if isinstance(again, Handle):
                 return again
             task = again
+        elif shell.remembered is not None:
+            task = shell.remembered.as_known(task)
         manner = _manner(task)
         resolved = _resolved(shell, task, self._claims)
         parent = None if self._parent is None else (self._parent.task.id, self._parent.token)
@@ -75,7 +78,7 @@ class _Batch:
             self._keys[key] = handle
         found = None if shell.remembered is None else shell.remembered.find(resolved)
         if isinstance(found, Outcome):
-            handle.outcome = found
+            handle.outcome = as_type(found, task.output)
             self._recalled.append(handle)
         else:
             self._fresh.append(handle)
@@ -87,6 +90,7 @@ class _Batch:
         shell, fresh, parent = self._shell, self._fresh, self._parent
         self._recall()
         if fresh:
+            deadline = self._as_first_said(deadline)
             past = tuple(self._past) if any(self._past) else ()
             tasks = tuple(each.task for each in fresh)
             stimulus = s.Submit(tasks, group, fail_fast, deadline, past=past)
@@ -102,6 +106,16 @@ class _Batch:
                 shell.remembered.bring(handle.task.id)
                 if shell.remembered.asks_about(handle.task.id):
                     shell.waits.ask_to_rerun(handle.task.id)
+            for handle in fresh:
+                shell.add_usage(handle.task.id, shell.remembered.usage(handle.task.id))
+
+    def _as_first_said(self, deadline: float | None) -> float | None:
+        """The time that a group has left: it does not begin anew when a run is taken up."""
+        shell = self._shell
+        if deadline is None or shell.remembered is None:
+            return deadline
+        until = shell.remembered.group_until(each.task for each in self._fresh)
+        return deadline if until is None else max(0.0, until - shell.now())
 
     def _recall(self) -> None:
         """Tell the kernel what earlier runs have done: others may come after it."""
@@ -123,27 +137,37 @@ def _again(shell: Shell, parent: TaskContext, task: Task) -> Task | Handle[Any]:
     its outcome stands.
     """
     after = tuple(parent.renamed.get(each, each) for each in task.after)
-    earlier = shell.handles.get(task.id)
-    if earlier is not None and _is_of_earlier_attempt(earlier, parent):
-        if earlier.outcome is not None and earlier.outcome.succeeded and _same(earlier, task):
-            if shell.remembered is not None:
-                shell.remembered.bring(task.id)
-            return earlier
-        parent.renamed[task.id] = fresh = shell.fresh_id(task.id, "~")
-        return task.replace(id=fresh, after=after)
-    return task.replace(after=after) if after != task.after else task
+    name, count = task.id, 1
+    while (earlier := shell.handles.get(name)) is not None:
+        if _is_of_earlier_attempt(earlier, parent):
+            if _is_done(shell, earlier, task):
+                parent.renamed[task.id] = name
+                return earlier
+        elif count == 1 or earlier.parent == (parent.task.id, parent.token):
+            break  # somebody else's name, or its own: the kernel has the error for it
+        count += 1
+        name = f"{task.id}~{count}"
+    if name != task.id:
+        parent.renamed[task.id] = name
+    return task.replace(id=name, after=after) if (name, after) != (task.id, task.after) else task
 
 
 def _is_of_earlier_attempt(earlier: Handle[Any], parent: TaskContext) -> bool:
-    """Whether it is a child of an earlier attempt of this parent."""
+    """Whether it is a child of an earlier attempt of this parent, whatever that was called."""
     if earlier.parent is None:
         return False
     task_id, token = earlier.parent
-    return task_id == parent.task.id and token != parent.token
+    return token != parent.token and parent.plain_id in (task_id, plain(task_id))
 
 
-def _same(earlier: Handle[Any], task: Task) -> bool:
-    codec, again = Codec(), task.replace(claims=earlier.task.claims)
+def _is_done(shell: Shell, earlier: Handle[Any], task: Task) -> bool:
+    """Whether a task has succeeded as another one, which had the same to do."""
+    if earlier.outcome is None or not earlier.outcome.succeeded:
+        return False
+    again = task.replace(id=earlier.task.id, claims=earlier.task.claims)
+    if earlier._manner is None and shell.remembered is not None:
+        return shell.remembered.is_same(again) is True  # of its agent only the name is known
+    codec = Codec()
     return codec.task(earlier.task)[1] == codec.task(again)[1]
 
 

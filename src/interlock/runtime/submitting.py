@@ -108,7 +108,7 @@ class Submitting:
         else:
             task_id = options.pop("id", None)
             if task_id is None:
-                task_id = shell.door.call(shell.fresh_id, name_of(agent))
+                task_id = shell.door.call(fresh_id, shell, parent, name_of(agent))
             tasks = [Task(task_id, agent, args=args, **options)]
         handle = shell.door.call(shell.submit, tasks, copy_context(), parent)[0]
         if shell.is_durable and not shell.door.is_home():
@@ -164,11 +164,16 @@ class Submitting:
                 own = {name: _filled(value, item, index) for name, value in options.items()}
                 task_id = own.pop("id", None)
                 if task_id is None or task_id == options.get("id"):
-                    task_id = shell.fresh_id(task_id or name_of(agent))
+                    task_id = fresh_id(shell, parent, task_id or name_of(agent))
                 tasks.append(Task(task_id, agent, args=(item,), **own))
             return list((await _run(shell, tasks, parent, False, None)).outcomes)
 
         return Wait(shell.door, mapped)
+
+
+def fresh_id(shell: Shell, parent: TaskContext | None, name: str) -> str:
+    """An id made of a readable name; each attempt of a parent makes the same for its children."""
+    return shell.fresh_id(name) if parent is None else parent.fresh_id(name)
 
 
 async def _run(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
 from contextvars import copy_context
 from datetime import UTC, datetime
 from typing import Any
 
+from interlock.errors import UnknownResource
 from interlock.kernel import stimuli as s
 from interlock.model.event import Kind
 from interlock.model.outcome import ErrorRecord, Outcome, State
@@ -23,7 +24,7 @@ def take_up(shell: Shell, past: Past, when_interrupted: WhenInterrupted) -> None
     """
     for task_id, known in past.tasks.items():
         if known.running is not None:
-            shell.note(Kind.INTERRUPTED, task_id, {"token": known.running})
+            shell.note(Kind.INTERRUPTED, task_id, {"token": known.running, "by": "crash"})
             known.cut()
     for task_id, known in past.tasks.items():
         if known.outcome is None:
@@ -36,10 +37,16 @@ def take_up(shell: Shell, past: Past, when_interrupted: WhenInterrupted) -> None
     for task_id, known in ended.items():
         shell.handles[task_id] = handle = _handle(shell, known)
         handle.outcome = known.outcome
-    for at, resource, amount in _rates(shell, past):
-        shell.take_in(s.Spend(resource, amount, at))
+    windows = _windows(shell)
+    for at, resource, amount in sorted(past.spent):
+        if at <= shell.now() < at + windows.get(resource, 0.0):
+            shell.take_in(s.Spend(resource, amount, at))
+    for resource, until in past.held.items():
+        if resource in windows and until > shell.now():
+            shell.take_in(s.HoldRate(resource, until))
     for resource, capacity in past.capacities.items():
-        shell.take_in(s.SetCapacity(resource, capacity))
+        with contextlib.suppress(UnknownResource):  # the program has done away with it
+            shell.take_in(s.SetCapacity(resource, capacity))
 
 
 def _handle(shell: Shell, known: Known) -> Handle[Any]:
@@ -76,10 +83,12 @@ def _moment(shell: Shell, at: float) -> datetime:
     return datetime.fromtimestamp(shell.epoch + at, UTC)
 
 
-def _rates(shell: Shell, past: Past) -> Iterator[tuple[float, str, int]]:
-    """What rates gave out, as far as this Runtime has them."""
-    names = {name for name, limit in shell.limits.items() if limit.requests is not None}
-    names |= {f"{name}.tokens" for name, limit in shell.limits.items() if limit.tokens is not None}
-    for at, resource, amount in sorted(past.spent):
-        if resource in names and at <= shell.now():
-            yield at, resource, amount
+def _windows(shell: Shell) -> dict[str, float]:
+    """How long what was given out counts, for each of the rates that this Runtime has."""
+    found: dict[str, float] = {}
+    for name, limit in shell.limits.items():
+        if limit.requests is not None:
+            found[name] = limit.requests.window
+        if limit.tokens is not None:
+            found[f"{name}.tokens"] = limit.tokens.window
+    return found

@@ -187,8 +187,10 @@ class Waits:
         """What a person answered an attempt that was cut off, if this one asks the same."""
         remembered = self._shell.remembered
         answers = [] if remembered is None else remembered.answers(context.task.id)
-        if answers and answers[0][0] == question:
-            return answers.pop(0)[1]
+        for index, (asked, answer) in enumerate(answers):
+            if asked == question:
+                del answers[index]
+                return answer
         return None
 
     def ask_to_rerun(self, task_id: str) -> None:
