@@ -5,6 +5,7 @@ VENV   ?= .venv
 SEEDS  ?= 10000
 RUNS   ?= 2000
 SEED   ?=
+KILLS  ?= 1000
 ARGS   ?=
 # Starting workers costs about two seconds: WORKERS=0 is quicker for a few small tests.
 WORKERS ?= 2
@@ -22,10 +23,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
-.PHONY: help install demo test check format lint types layering fix bench simulate clean
+.PHONY: help install demo test check format lint types layering fix bench simulate kill-test clean
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1 \2/p' $(MAKEFILE_LIST) \
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 \2/p' $(MAKEFILE_LIST) \
 		| awk '{ name = $$1 " " $$2; $$1 = $$2 = ""; printf "  %-14s%s\n", name, $$0 }'
 
 install: $(PROJECT) ## make .venv with the pinned tools and this project in it
@@ -75,6 +76,9 @@ bench: install ## measure; the figures of docs/benchmarks.md
 simulate: install ## SEEDS=10000 worlds, RUNS=2000 runs; SEED=n replays one of both
 	@$(BIN)/python -m interlock.testing.simulate --seeds $(SEEDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
 	@$(BIN)/python -m interlock.testing.runs.simulate --seeds $(RUNS) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+kill-test: install ## KILLS=1000 real kills of a coordinator, each started again and judged
+	@$(BIN)/python -m tests.faults.kill_driver --kills $(KILLS) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 clean: ## remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

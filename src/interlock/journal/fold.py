@@ -99,6 +99,9 @@ class _Turn:
             change["started_at"] = at
             change["attempts"] = _field(data, "attempt")
             change["token"] = _field(data, "token")
+        elif kind is Kind.GRANTED:
+            if grant := _field(data, "grant"):
+                self._changes.setdefault(task_id, {})["token"] = grant
         elif kind in _STATES:
             self._change(task_id, word, at)
         elif kind is Kind.SETTLED or kind is Kind.INHERITED:

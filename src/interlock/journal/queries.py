@@ -82,6 +82,8 @@ SELECT task_id, state, since, agent, labels, key, fingerprint, attempts, token, 
     started_at
 FROM tasks WHERE run = ? AND task_id = ?"""
 
+LAST_TOKEN = "SELECT max(token) FROM tasks"
+
 SUCCESS = "SELECT key, run, task_id, fingerprint, at, data, file, checksum FROM keys WHERE key = ?"
 ESTIMATE = "SELECT n, mean, m2 FROM history WHERE agent = ? AND label = ?"
 

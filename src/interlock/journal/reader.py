@@ -134,6 +134,12 @@ class Reader:
         ((found,),) = self._rows("PRAGMA freelist_count")
         return int(found)
 
+    def last_token(self) -> int:
+        """The largest fencing token that any run has given out; 0 if there is none."""
+        ((found,),) = self._rows(queries.LAST_TOKEN)
+        given = (run.options.get("first_token", 1) - 1 for run in self.runs())
+        return max([int(found or 0), *given])
+
     def _run(self, found: tuple[Any, ...]) -> Run:
         run = Run(*found[:-1])
         text = self._text(f"run {run.no}", (run.options, None, found[-1]), *_fixed(run))

@@ -116,9 +116,12 @@ async def _begin(
 ) -> Origin:
     now = ports.wall()
     inherited = {} if former is None else _successes(journal.read, former)
-    await journal.begin(run_id, now, inherits=None if former is None else former.id)
+    # A token is a promise to the world outside, which does not know where a run begins.
+    token = journal.read.last_token() + 1
+    inherits = None if former is None else former.id
+    await journal.begin(run_id, now, inherits=inherits, options={"first_token": token})
     remembered = _remembered(journal, options, None, inherited)
-    return Origin(run_id, journal, now, 0.0, remembered, 1, journal)
+    return Origin(run_id, journal, now, 0.0, remembered, token, journal)
 
 
 def _successes(read: Reader, run: Run) -> dict[str, Done]:
@@ -145,7 +148,7 @@ async def _take_up(journal: SqliteJournal, run: Run, options: Durable, ports: Po
     # A clock that was set back must not let the time of the run go back.
     elapsed = max(ports.wall() - run.started_at, past.latest)
     remembered = _remembered(journal, options, past, _inherited(journal.read, run))
-    first_token = past.last_token + 1
+    first_token = max(past.last_token, journal.read.last_token()) + 1
     return Origin(run.id, journal, run.started_at, elapsed, remembered, first_token, journal)
 
 

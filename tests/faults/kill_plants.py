@@ -1,0 +1,78 @@
+"""Bugs to plant in the coordinator that is killed: the judge has to find each of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+from interlock.journal.batch import Batch
+from interlock.journal.store import Store
+from interlock.runtime import origin, shell
+from interlock.runtime.record import Record
+from interlock.runtime.remembered import Remembered
+
+
+def _slow_disk() -> None:
+    """So that a kill finds something that is not written yet."""
+    write = Store.write
+
+    def slowly(store: Store, batches: Sequence[Batch]) -> None:
+        threading.Event().wait(0.01)
+        write(store, batches)
+
+    Store.write = slowly  # type: ignore[method-assign, assignment]
+
+
+def acknowledged_before_it_is_durable() -> None:
+    _slow_disk()
+
+    async def saved(self: shell.Shell) -> None:
+        return
+
+    shell.Shell.saved = saved  # type: ignore[method-assign]
+
+
+def told_before_it_is_durable() -> None:
+    _slow_disk()
+    append = Record.append
+
+    def at_once(record: Record, events: Sequence[object]) -> None:
+        append(record, events)  # type: ignore[arg-type]
+
+    Record.append = at_once  # type: ignore[assignment, method-assign]
+
+
+def tokens_that_begin_anew() -> None:
+    made = origin.Origin.__new__
+
+    def anew(cls: type[origin.Origin], *values: object) -> origin.Origin:
+        return made(cls, *values)._replace(first_token=1)  # type: ignore[arg-type]
+
+    origin.Origin.__new__ = anew  # type: ignore[method-assign, assignment]
+
+
+def answers_that_are_forgotten() -> None:
+    Remembered.answers = lambda self, task_id: []  # type: ignore[method-assign]
+
+
+def keys_that_end_with_their_run() -> None:
+    Remembered.as_known = lambda self, task: task  # type: ignore[method-assign]
+    init = Remembered.__init__
+
+    def without_keys(self: Remembered, *values: object, **named: object) -> None:
+        init(self, *values, **named)  # type: ignore[arg-type]
+        self._by_key = lambda _key: None
+
+    Remembered.__init__ = without_keys  # type: ignore[method-assign, assignment]
+
+
+PLANTS: dict[str, Callable[[], None]] = {
+    each.__name__: each
+    for each in (
+        acknowledged_before_it_is_durable,
+        told_before_it_is_durable,
+        tokens_that_begin_anew,
+        answers_that_are_forgotten,
+        keys_that_end_with_their_run,
+    )
+}
