@@ -137,7 +137,7 @@ class Reader:
     def last_token(self) -> int:
         """The largest fencing token that any run has given out; 0 if there is none."""
         ((found,),) = self._rows(queries.LAST_TOKEN)
-        given = (run.options.get("first_token", 1) - 1 for run in self.runs())
+        given = [int(run.options.get("first_token", 1)) - 1 for run in self.runs()]
         return max([int(found or 0), *given])
 
     def _run(self, found: tuple[Any, ...]) -> Run:
