@@ -52,7 +52,9 @@ class Program:
             if self._stubborn:
                 long.append(rt.submit(self.deaf))
             # They wait for a slot or for the others, and must not start after the signal.
-            later: list[Handle[Any]] = [rt.submit(self.quick, 9, id="later", after=["finishing", "endless"])]
+            later: list[Handle[Any]] = [
+                rt.submit(self.quick, 9, id="later", after=["finishing", "endless"])
+            ]
             later += [rt.submit(self.endless, id=f"more-{number}") for number in range(4)]
             await rt.saved()
             while any(each.state == "waiting" for each in long):
