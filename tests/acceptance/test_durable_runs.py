@@ -801,3 +801,19 @@ async def test_who_fails_to_begin_lets_go_of_the_journal(tmp_path: Path) -> None
             raise AssertionError("there is nothing to resume")
     async with Runtime(journal=tmp_path / "j.db") as rt:
         assert (await rt.submit(echo, 1)).succeeded
+
+
+# -- retention ------------------------------------------------------------------------------
+
+
+async def test_old_runs_are_forgotten_and_what_an_open_one_inherits_is_not(tmp_path: Path) -> None:
+    ids = []
+    for resume in (None, None, True):
+        async with Runtime(journal=tmp_path / "j.db", resume=resume) as rt:
+            await rt.submit(echo, 1)
+            ids.append(rt.run_id)
+            if resume:
+                assert await rt.prune(keep=0) == 1
+                assert await rt.prune(age=0) == 0
+    async with Runtime(journal=tmp_path / "j.db", resume=ids[1]) as rt:
+        assert (await rt.submit(echo, 1)).succeeded

@@ -22,15 +22,28 @@ _PAGES = 5_000
 def doomed(
     runs: Sequence[Run], current: Run | None, now: float, keep: int | None, age: float | None
 ) -> list[Run]:
-    """Which runs to forget. Never one that is open: somebody may want to resume it."""
+    """Which runs to forget. Never one that is open, or that an open one has inherited from."""
     current_no = -1 if current is None else current.no
-    closed = [run for run in runs if not run.is_open and run.no != current_no]
+    wanted = _wanted(runs)
+    closed = [run for run in runs if run.id not in wanted and run.no != current_no]
     surplus = 0 if keep is None else max(0, len(closed) - keep)
     return [
         run
         for index, run in enumerate(closed)
         if index < surplus or (age is not None and (run.ended_at or now) < now - age)
     ]
+
+
+def _wanted(runs: Sequence[Run]) -> set[str]:
+    """What somebody may want to resume, with all that it takes."""
+    inherits = {run.id: run.inherits for run in runs}
+    wanted: set[str] = set()
+    for run in runs:
+        name: str | None = run.id if run.is_open else None
+        while name is not None and name not in wanted:
+            wanted.add(name)
+            name = inherits.get(name)
+    return wanted
 
 
 def removal(reader: Reader, run: Run) -> Iterator[Batch]:

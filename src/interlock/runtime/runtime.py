@@ -219,6 +219,19 @@ class Runtime(Submitting):
         """Small durable data beside the runs: `get`, `items`, `await put`, `await delete`."""
         return self._shell.journal.records(namespace)
 
+    async def prune(self, *, keep: int | None = None, age: Duration | None = None) -> int:
+        """Forget old closed runs: all but the last `keep`, and those that ended `age` ago.
+
+        What keys have brought, records and durations stay. Returns how many runs went.
+        """
+        disk = self._shell.disk
+        if disk is None:
+            return 0
+        if keep is not None and (isinstance(keep, bool) or not isinstance(keep, int) or keep < 0):
+            raise InvalidOption(f"keep is {keep!r}; it must be a number of runs")
+        oldest = None if age is None else seconds(age, "age")
+        return await disk.prune(now=self._shell.wall(), keep=keep, age=oldest)
+
     def questions(self) -> tuple[Question, ...]:
         """What tasks ask people and have no answer to yet."""
         return self._call(self._shell.waits.questions)

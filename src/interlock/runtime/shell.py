@@ -32,6 +32,7 @@ from interlock.model.usage import NO_USAGE, Usage
 from interlock.model.why import Explanation, StuckJournal
 from interlock.runtime.attempts import Attempts
 from interlock.runtime.context import TaskContext
+from interlock.runtime.estimates import Estimates
 from interlock.runtime.handle import Handle
 from interlock.runtime.log import Log
 from interlock.runtime.origin import Origin
@@ -74,6 +75,7 @@ class Shell:
         """A signal came: nothing more is decided, and the run can be taken up again."""
         self.journal = origin.journal
         self.disk = origin.disk
+        self.estimates = None if origin.disk is None else Estimates(origin.disk.read.estimate)
         self._trouble: tuple[float, Exception] | None = None
         """Since when the journal cannot be written, and why."""
         self.is_durable = origin.disk is not None

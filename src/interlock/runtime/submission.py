@@ -187,6 +187,10 @@ def _resolved(shell: Shell, task: Task, known: dict[Claim, Claim]) -> Task:
     claims = shell.workspace.resolve(task.id, task.claims, known)
     if claims != task.claims:
         changes["claims"] = claims
+    if task.estimate is None and shell.estimates is not None:
+        estimate = shell.estimates.of(task)
+        if estimate is not None:
+            changes["estimate"] = estimate
     if isinstance(task.deadline, datetime):
         changes["deadline"] = max(0.0, task.deadline.timestamp() - shell.wall())
     if task.args or task.kwargs:
