@@ -111,7 +111,7 @@ class _Hope:
             if entry.is_over:
                 continue
             if entry.attempt is not None and not entry.attempt.ended:
-                if entry.attempt in self.stuck:
+                if entry.attempt in self.stuck or not self._could_try_again(entry, entry.attempt):
                     return False
                 continue
             kin = entry.kin
@@ -123,6 +123,26 @@ class _Hope:
                     seen.add(task_id)
                     todo.append(before)
         return True
+
+    def _could_try_again(self, entry: Entry, attempt: Attempt) -> bool:
+        """Whether a task that runs could start once more, if this attempt comes to nothing.
+
+        What it holds goes to others then. Those who end give it back; only one with several waits
+        open may get it and go on waiting.
+        """
+        if not self.assumed or entry.attempts >= entry.task.retry.attempts:
+            return True
+        kin = entry.kin
+        # Those below it come to their end with this attempt.
+        others = [each for each in self.stuck if each not in kin and attempt not in each.ancestry()]
+        taken = [each for other in others for each in self._earlier(other, kin)]
+        if any(_clash(needs, entry.needs) for needs, _ in taken):
+            return False
+        more = _sums(amounts for _, amounts in taken)
+        return all(
+            meter not in more or self._enough(meter, amount, more[meter], kin)
+            for meter, amount in entry.amounts
+        )
 
     def _could_have(
         self, needs: Needs, amounts: Amounts, kin: tuple[Grant, ...], lenders: tuple[Grant, ...]
@@ -138,10 +158,7 @@ class _Hope:
         ]
         if any(_clash(theirs, needs) for theirs, _ in before):
             return False
-        more: dict[Meter, int] = {}
-        for _, theirs in before:
-            for meter, amount in theirs:
-                more[meter] = more.get(meter, 0) + (amount or meter.capacity)
+        more = _sums(theirs for _, theirs in before)
         return all(
             self._enough(meter, amount, more.get(meter, 0), lenders) for meter, amount in amounts
         )
@@ -188,6 +205,14 @@ def _clash(held: Iterable[tuple[Place, bool]], needs: Needs) -> bool:
         for place, held_for_writing in held
         for other, writes in needs
     )
+
+
+def _sums(claims: Iterable[Amounts]) -> dict[Meter, int]:
+    total: dict[Meter, int] = {}
+    for amounts in claims:
+        for meter, amount in amounts:
+            total[meter] = total.get(meter, 0) + (amount or meter.capacity)
+    return total
 
 
 def _circular_waits(attempt: Attempt) -> int:

@@ -6,7 +6,9 @@ import pytest
 
 from interlock.kernel import stimuli as s
 from interlock.kernel.instructions import Resume
+from interlock.model.claim import uses as named
 from interlock.model.claim import write
+from interlock.model.limits import Retry
 from interlock.model.outcome import State
 from interlock.model.task import Task
 from tests.unit.kernel.judged import Judged, denied, resumed, settled, started, stopped
@@ -75,6 +77,29 @@ def test_a_circle_of_waits_is_denied_where_it_would_close() -> None:
     assert denied(run.awaits("c", "a")) == ["c"]
     assert denied(run.extend("c", write("x"))) == ["c"]
     assert resumed(run.ends("c")) == ["b"]
+
+
+@pytest.mark.parametrize("uses", [(), "gpu"])
+def test_what_a_task_may_need_for_another_attempt_is_not_waited_for_beside_it(uses: str) -> None:
+    """Otherwise its next attempt would wait for what the first one left to whoever waits for it."""
+    claim = named("gpu") if uses else write("x")
+    for first in ("extend", "await"):
+        run = Judged(capacities={"gpu": 1})
+        writes = () if uses else "x"
+        run.submit(Task("b", writes=writes, uses=uses, retry=Retry(2, backoff=0)))
+        run.submit(Task("a"))
+        steps = [run.extend("a", claim, request=1)] if first == "extend" else []
+        steps += [run.awaits("a", "b", request=2)]
+        steps += [run.extend("a", claim, request=3)] if first == "await" else []
+        assert [denied(told) for told in steps] == [[], ["a"]]
+
+
+def test_the_last_attempt_of_a_task_may_be_waited_for_beside_what_it_holds() -> None:
+    run = Judged()
+    run.submit(Task("b", writes="x"), Task("a"))
+    assert denied(run.extend("a", write("x"), request=1)) == []
+    assert denied(run.awaits("a", "b", request=2)) == []
+    assert resumed(run.ends("b")) == ["a", "a"]
 
 
 def test_what_is_waited_for_passes_reservations() -> None:
