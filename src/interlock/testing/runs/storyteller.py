@@ -44,6 +44,7 @@ class _Storyteller:
         self.slots = dice.choice((1, 1, 2, 2, 3, 4))
         self.files = FILES[: dice.randint(1, len(FILES))]
         self.ids: list[str] = []
+        self.families = 0
         self.count = dice.randint(12, 25) if self.plain else dice.randint(2, 10)
 
     def write(self) -> Story:
@@ -147,7 +148,8 @@ class _Storyteller:
         )
         place = self._place(depth)
         courses = tuple(self._course(task, place, depth) for _ in range(dice.choice((1, 2))))
-        resists = self._sometimes("resisting", 0.5)
+        # Those in processes more often: only a kill shows what is special about them.
+        resists = self._sometimes("resisting", 0.5) or (place == "process" and dice.random() < 0.5)
         return Plan(task, courses, place, dice.choice((1, 3, 3, 6)) if resists else 0, args)
 
     def _retry(self) -> Retry | None:
@@ -192,7 +194,7 @@ class _Storyteller:
         steps.append(Step("work", dice.choice(PAUSES)))
         steps += self._touches(task.claims)
         may_hang = task.timeout is not None or task.deadline is not None or self.end
-        if may_hang and self._sometimes("hangs", 0.4):
+        if may_hang and (self._sometimes("hangs", 0.4) or (place == "process" and depth == 0)):
             return (*steps, Step("hang") if place != "thread" else Step("work", 30.0))
         if place == "process" and self._sometimes("failures", 0.2):
             return (*steps, Step("die"))
@@ -265,9 +267,10 @@ class _Storyteller:
         if depth >= 3:
             return None
         plans: list[Plan] = []
-        number = self.dice.randint(1, 9)  # the same parent may have children twice
+        # The same children come again only when the same course is repeated.
+        self.families = family = self.families + 1
         for each in range(self.dice.choice((1, 2))):
-            name = f"{task.id}.{number}{each}"
+            name = f"{task.id}.{family}{'abc'[each]}"
             plans.append(self._plan(name, depth=depth + 1, earlier=[p.task.id for p in plans]))
         return Step(kind, patience=patience, plans=tuple(plans))
 
