@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
 
-from bench import p1, p2, p3, p4, p6, p7, p8, p9, p10, p11
+from bench import p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11
 from bench.figure import Figure
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
@@ -18,6 +18,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "p2": p2.measure,
     "p3": p3.measure,
     "p4": p4.measure,
+    "p5": p5.measure,
     "p6": p6.measure,
     "p7": p7.measure,
     "p8": p8.measure,

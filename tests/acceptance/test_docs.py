@@ -17,7 +17,10 @@ from tests.acceptance import documents
 SYSTEMS = [
     str(each.relative_to(documents.ROOT)) for each in documents.ROOT.glob("docs/systems/*.md")
 ]
-DOCUMENTS = ["docs/tutorial.md", "docs/library.md", "docs/testing.md", *sorted(SYSTEMS)]
+DOCUMENTS = [
+    *("docs/tutorial.md", "docs/durable.md", "docs/library.md", "docs/testing.md"),
+    *sorted(SYSTEMS),
+]
 REFERENCE = documents.read("docs/library.md")
 SECTIONS = {
     title: text

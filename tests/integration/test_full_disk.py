@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import resource
+import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
-from interlock import Runtime, State
+from interlock import InterlockError, Runtime, State
 from interlock.journal.reader import Reader
 from interlock.model.why import StuckJournal
 
@@ -78,3 +80,28 @@ async def test_results_wait_for_room_and_nothing_starts_without_it(
 
 def _is_stuck(rt: Runtime, task: object) -> bool:
     return isinstance(rt.why(task).reasons[0], StuckJournal)  # type: ignore[arg-type]
+
+
+async def test_a_signal_ends_a_program_whose_journal_is_stuck(tmp_path: Path) -> None:
+    journal, may_end, ended = tmp_path / "j.db", asyncio.Event(), asyncio.Event()
+
+    async def running() -> str:
+        await may_end.wait()
+        ended.set()
+        return "kept"
+
+    with pytest.raises(InterlockError, match="could not be written"), ExitStack() as limit:
+        async with Runtime(journal=journal, grace=0.1) as rt:
+            first = rt.submit(running)
+            await rt.saved()
+            limit.enter_context(no_room_for(journal))
+            may_end.set()
+            await ended.wait()
+            await _until(lambda: rt.why(first).reasons and _is_stuck(rt, first))
+            os.kill(os.getpid(), signal.SIGTERM)
+            await first
+    with Reader(journal) as reader:
+        (run,) = reader.runs()
+        assert run.is_open
+    async with Runtime(journal=journal, resume=True) as rt:
+        assert (await rt.submit(running)).result == "kept"

@@ -162,10 +162,15 @@ class Life:
             shell.warn_of_unbound(unbound)
         elif not shell.record.finished and not shell.suspended:
             shell.note(Kind.RUN_ENDED, "", {"run": shell.run_id, "still_alive": alive})
-        # However urgent it is: what was decided must not be lost.
-        cancelled = await self._wait(shell.nothing_to_commit, None, in_any_case=True)
+        # However urgent it is: what was decided must not be lost. Unless it cannot be written and a
+        # signal says to end: nobody was told of it, and what it is about runs again.
+        cancelled = await self._wait(self._is_written, None, in_any_case=True)
         shell.record.finish()
         return cancelled
+
+    def _is_written(self) -> bool:
+        gives_up = self._signal is not None and self.shell.is_stuck()
+        return self.shell.nothing_to_commit() or gives_up
 
     def _leave_behind(self) -> list[str]:
         """Keep from later runs what attempts hold that would not stop; the ids of their tasks."""

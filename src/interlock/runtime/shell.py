@@ -396,6 +396,11 @@ class Shell:
         elif self._trouble is None:
             self._trouble = (self.now(), error)
         self._log.trouble(error)
+        self.look_at_conditions()
+
+    def is_stuck(self) -> bool:
+        """Whether the journal cannot be written at the moment."""
+        return self._trouble is not None
 
     async def saved(self) -> None:
         """Wait until all that was decided so far is in the journal."""
