@@ -141,7 +141,7 @@ class _Hope:
         more: dict[Meter, int] = {}
         for _, theirs in before:
             for meter, amount in theirs:
-                more[meter] = more.get(meter, 0) + (amount or meter.capacity)
+                more[meter] = more.get(meter, 0) + (amount or meter.most)
         return all(
             self._enough(meter, amount, more.get(meter, 0), lenders) for meter, amount in amounts
         )
@@ -152,8 +152,8 @@ class _Hope:
         strangers = [each for each in kin if each not in theirs]
         for needs, amounts in self.assumed.get(stuck, ()):
             fits = all(
-                (amount or meter.capacity) + sum(each.amounts.get(meter, 0) for each in strangers)
-                <= meter.capacity
+                (amount or meter.most) + sum(each.amounts.get(meter, 0) for each in strangers)
+                <= meter.most
                 for meter, amount in amounts
             )
             if fits and not any(_clash(each.places, needs) for each in strangers):
@@ -179,7 +179,7 @@ class _Hope:
         if amount == ALL:
             return used == lendable
         # Where nobody stuck holds any, only a lowered capacity is in the way, and it can be raised.
-        return used == lendable or amount <= max(0, meter.capacity - used) + lendable
+        return used == lendable or amount <= max(0, meter.most - used) + lendable
 
 
 def _clash(held: Iterable[tuple[Place, bool]], needs: Needs) -> bool:

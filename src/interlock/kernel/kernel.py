@@ -77,6 +77,9 @@ class Kernel:
             s.Cancel: steering.cancel,
             s.CancelGroup: steering.cancel_group,
             s.SetCapacity: steering.set_capacity,
+            s.Throttle: steering.throttle,
+            s.Define: steering.define,
+            s.SetRate: steering.set_rate,
             s.HoldRate: steering.hold_rate,
             s.Occupy: occupants.occupy,
             s.Vacate: occupants.vacate,
@@ -153,6 +156,13 @@ class Kernel:
     def progress(self) -> Progress:
         """How many tasks are in which state."""
         return Progress(**self._run.counts, zombies=len(self._run.admission.zombies))
+
+    def anyone_waits(self) -> bool:
+        """Whether anybody waits for claims, amounts or a slot, also in mid-flight."""
+        run = self._run
+        return bool(run.counts[State.WAITING]) or any(
+            request.waiter is not None for request in run.midflight.waiting
+        )
 
     def alive(self) -> Iterator[Alive]:
         """Attempts of this run that hold something, zombies included."""
