@@ -487,6 +487,9 @@ class Admission:
         """Whether it waits for something of which nobody knows when it comes."""
         if self.rationed and any(meter in self.rationed for meter, _ in waiter.profile.amounts):
             return True
+        return self._zombie_blocks(waiter)
+
+    def _zombie_blocks(self, waiter: Waiter) -> bool:
         return any(grant_blocks(grant, waiter) for grant in self.zombies)
 
     def _pass_meter(self, meter: Meter, waiter: Waiter) -> None:
