@@ -60,7 +60,6 @@ class Kernel:
         self._run = run = Run(table, first_token)
         self._steering = steering = Steering(run)
         occupants = Occupants(run)
-        self._rates = bool(rates)
         self._announced: float | None = None
         self._handlers: dict[type, Callable[[Any], None]] = {
             s.Submit: run.submit,
@@ -117,7 +116,7 @@ class Kernel:
         if run.agenda:
             run.work_off()
         self._admit()
-        if self._rates:
+        if self._steering.rates:
             self._steering.watch_rates()
         upcoming = run.timers.next()
         if upcoming != self._announced:

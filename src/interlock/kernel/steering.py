@@ -20,7 +20,7 @@ class Steering:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._rates = [meter for meter in run.table.meters.values() if meter.window is not None]
+        self.rates = [meter for meter in run.table.meters.values() if meter.window is not None]
         self._rate_timers: dict[Meter, Timer] = {}
 
     def cancel(self, stimulus: s.Cancel) -> None:
@@ -76,7 +76,7 @@ class Steering:
         if meter is None:
             meter = Meter(stimulus.resource, quota.amount, quota.window)
             self._add(meter)
-            self._rates.append(meter)
+            self.rates.append(meter)
             return
         if meter.window is None:
             raise InvalidOption(f"{stimulus.resource!r} has a capacity, and can have no rate")
@@ -109,7 +109,7 @@ class Steering:
 
     def watch_rates(self) -> None:
         """Wake up when what rates gave out comes back."""
-        for meter in self._rates:
+        for meter in self.rates:
             if meter.spent and meter not in self._rate_timers:
                 self._rate_over(meter, self._run.now)
 
