@@ -55,7 +55,8 @@ if TYPE_CHECKING:
     from interlock.model.claim import Claim, read, uses, write
     from interlock.model.conflict import conflicts
     from interlock.model.event import Event, Kind
-    from interlock.model.limits import Quota, Rate, Retry
+    from interlock.model.limits import Breaker, Quota, Rate, Retry
+    from interlock.model.load import Auto, Gate, Load
     from interlock.model.outcome import ErrorRecord, Outcome, State
     from interlock.model.progress import Progress
     from interlock.model.result import RunResult
@@ -78,7 +79,9 @@ __all__ = [
     "AlreadyRunning",
     "AttemptOver",
     "AttemptsStillAlive",
+    "Auto",
     "BlankId",
+    "Breaker",
     "ChangedTask",
     "ChildWouldDeadlock",
     "Claim",
@@ -91,6 +94,7 @@ __all__ = [
     "Event",
     "Explanation",
     "FatalError",
+    "Gate",
     "Handle",
     "IllegalTransition",
     "ImpossibleClaim",
@@ -100,6 +104,7 @@ __all__ = [
     "InvalidPattern",
     "KernelError",
     "Kind",
+    "Load",
     "NotAnAgent",
     "NotRunning",
     "NotStorable",
@@ -142,12 +147,16 @@ __all__ = [
 
 # Where a public name lives, unless it is an error.
 _HOMES = {
+    "Auto": "interlock.model.load",
+    "Breaker": "interlock.model.limits",
     "Claim": "interlock.model.claim",
     "ErrorRecord": "interlock.model.outcome",
     "Event": "interlock.model.event",
     "Explanation": "interlock.model.why",
+    "Gate": "interlock.model.load",
     "Handle": "interlock.runtime.handle",
     "Kind": "interlock.model.event",
+    "Load": "interlock.model.load",
     "Outcome": "interlock.model.outcome",
     "Progress": "interlock.model.progress",
     "Question": "interlock.runtime.waits",

@@ -220,11 +220,17 @@ class AttemptsStillAlive(InterlockError):
 
 
 class AgentFailed(InterlockError):
-    """For agents to raise: the attempt failed, and whether (and when) another one makes sense."""
+    """For agents to raise: the attempt failed, and whether (and when) another one makes sense.
 
-    def __init__(self, message: str, *, retryable: bool = True, retry_after: float = 0.0) -> None:
+    With `rate`, the name of a limit of the run, nobody takes from that rate within `retry_after`.
+    """
+
+    def __init__(
+        self, message: str, *, retryable: bool = True, retry_after: float = 0.0, rate: str = ""
+    ) -> None:
         self.retryable = retryable
         self.retry_after = retry_after
+        self.rate = rate
         super().__init__(message)
 
 

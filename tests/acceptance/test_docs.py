@@ -73,6 +73,8 @@ def test_the_reference_mentions_every_public_name() -> None:
         ("Runtime", _members(interlock.Explanation)),
         ("Task", _options(interlock.Task)),
         ("Task", _options(interlock.Retry) + _options(interlock.Rate)),
+        ("Runtime", _options(interlock.Breaker) + _options(interlock.Gate)),
+        ("Runtime", _options(interlock.Auto) + _options(interlock.Load)),
         ("TaskContext", _members(interlock.TaskContext)),
         ("Handle", _members(interlock.Handle)),
         ("Outcome", _members(interlock.Outcome)),

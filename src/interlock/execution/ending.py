@@ -23,6 +23,8 @@ class Ending(NamedTuple):
     exception: BaseException | None = None
     retry_after: float = 0.0
     fatal: bool = False
+    rate: str = ""
+    """The rate that nobody is to use within `retry_after`."""
 
 
 def returned(value: Any) -> Ending:
@@ -51,13 +53,14 @@ def returned(value: Any) -> Ending:
 def raised(exception: BaseException) -> Ending:
     """The ending of an agent that raised; whatever it raised, it is this attempt's failure."""
     fatal = _is_fatal(exception)
-    retryable, retry_after = not fatal, 0.0
+    retryable, retry_after, rate = not fatal, 0.0, ""
     if isinstance(exception, AgentFailed):
         retryable, retry_after = bool(exception.retryable), _wait(exception.retry_after)
+        rate = exception.rate if isinstance(exception.rate, str) else ""
     elif isinstance(exception, (SystemExit, KeyboardInterrupt)):
         retryable = False
     error = ErrorRecord(type(exception).__name__, _message(exception), _story(exception), retryable)
-    return Ending(State.FAILED, None, error, exception, retry_after, fatal)
+    return Ending(State.FAILED, None, error, exception, retry_after, fatal, rate)
 
 
 def _wait(retry_after: Any) -> float:

@@ -125,19 +125,20 @@ def pack_ending(ending: Ending) -> bytes:
             exception = pickle.dumps(ending.exception, pickle.HIGHEST_PROTOCOL)
         except BaseException:  # noqa: BLE001 - its record is all that can be sent, and enough
             exception = None
-    return pickle.dumps((ending.status, value, ending.error, exception, ending.retry_after))
+    wait = ending.retry_after, ending.rate
+    return pickle.dumps((ending.status, value, ending.error, exception, *wait))
 
 
 def unpack_ending(body: bytes) -> Ending:
     """An ending that was received."""
-    status, value, error, exception, retry_after = pickle.loads(body)
+    status, value, error, exception, retry_after, rate = pickle.loads(body)
     if status is State.SUCCEEDED:
         try:
             return Ending(status, _loads(value))
         except BaseException as problem:  # noqa: BLE001 - raised by the unpickling of a stranger
             return _unreadable(problem)
     # Out of memory or stack there is no danger here: that process is over.
-    return Ending(status, None, error, _exception(exception, error), retry_after, fatal=False)
+    return Ending(status, None, error, _exception(exception, error), retry_after, False, rate)
 
 
 def _loads(body: bytes) -> Any:

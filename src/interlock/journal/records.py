@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from interlock.journal.plain_json import as_json, record_writer
 from interlock.model.claim import Claim, Mode
 from interlock.model.event import Kind
-from interlock.model.limits import Quota, Rate, Retry
+from interlock.model.limits import Breaker, Quota, Rate, Retry
+from interlock.model.load import Auto, Gate, Load
 from interlock.model.outcome import ErrorRecord, Outcome, State
 from interlock.model.task import Task
+from interlock.model.throttled import ClosedGate, LoadedMachine, OpenBreaker
 from interlock.model.usage import Usage
 
 if TYPE_CHECKING:
@@ -40,6 +42,13 @@ OURS: tuple[type, ...] = (
     Quota,
     Rate,
     Retry,
+    Breaker,
+    Load,
+    Gate,
+    Auto,
+    OpenBreaker,
+    ClosedGate,
+    LoadedMachine,
     ErrorRecord,
     Outcome,
     State,

@@ -66,6 +66,8 @@ class Admission:
         self.profiles: dict[Traits, Profile] = {Traits(): self.plain}
         self.grants = table.grants
         self.zombies: dict[Grant, None] = {}
+        self.rationed: dict[Meter, None] = {}
+        """Meters that give out only so much more: whoever waits for them holds nobody back."""
         self.closers: dict[Waiter, None] = {}
         """Waiters that nobody younger may pass, unless a zombie blocks them."""
         self.reserved: dict[Waiter, None] = {}
@@ -387,6 +389,15 @@ class Admission:
             watchers, meter.watchers = meter.watchers, {}
             self._relist(watchers)
 
+    def throttle(self, meter: Meter) -> None:
+        """A meter gives out less than there is, or all of it again. `choose` follows."""
+        if meter.ration is not None:
+            self.rationed[meter] = None
+        else:
+            self.rationed.pop(meter, None)
+        self._review_closers()
+        self.reopen(meter)
+
     def _relist(self, profiles: Iterable[Profile]) -> None:
         for profile in profiles:
             profile.lacks = None
@@ -436,7 +447,7 @@ class Admission:
                 continue
             passed = older.was_passed()
             passed.last_passer = passer
-            if self.zombies and self._zombie_blocks(older):
+            if (self.zombies or self.rationed) and self._is_held_up(older):
                 continue
             passed.times += 1
             if passed.times >= limit and older not in self.closers:
@@ -465,12 +476,18 @@ class Admission:
                 self._list_shelf(shelf)
 
     def _review_closers(self) -> None:
-        """Zombies came or went: whoever is blocked by one holds nobody back."""
+        """Zombies or rations came or went: whoever waits for one holds nobody back."""
         for waiter in list(self.closers):
-            if self._zombie_blocks(waiter):
+            if self._is_held_up(waiter):
                 self._open_lines(waiter)
             elif not waiter.passed.closes:
                 self._close_lines(waiter)
+
+    def _is_held_up(self, waiter: Waiter) -> bool:
+        """Whether it waits for something of which nobody knows when it comes."""
+        if self.rationed and any(meter in self.rationed for meter, _ in waiter.profile.amounts):
+            return True
+        return self._zombie_blocks(waiter)
 
     def _zombie_blocks(self, waiter: Waiter) -> bool:
         return any(grant_blocks(grant, waiter) for grant in self.zombies)
@@ -509,6 +526,8 @@ class Admission:
             return False  # It was seen to be blocked there, and still is.
         if meter is self.slots and waiter.profile.short(waiter) is not None:
             return False
+        if self.rationed and self._is_held_up(waiter):
+            return False
         return self.table.blocker(waiter) is None
 
     def _next_in_turn(self, meter: Meter) -> Waiter | None:
@@ -533,7 +552,8 @@ class Admission:
     def _review_reserved(self) -> None:
         """Who has come to lack more than capacity holds nobody back."""
         for waiter in list(self.reserved):
-            if self.table.blocker(waiter) is not None:
+            rationed = self.rationed and self._is_held_up(waiter)
+            if rationed or self.table.blocker(waiter) is not None:
                 self._unreserve(waiter)
 
     def _urge(self, waiter: Waiter) -> None:

@@ -11,6 +11,7 @@ from interlock.kernel.waiters import Amounts, Grant
 from interlock.model.claim import Claim
 from interlock.model.conflict import conflicts
 from interlock.model.outcome import State
+from interlock.model.throttled import OpenBreaker
 from interlock.model.why import (
     Backoff,
     Draining,
@@ -120,7 +121,7 @@ def _capacity(run: Run, entry: Entry) -> Iterator[Reason]:
     yield from _amounts(run, entry.amounts, kin, exempt=bool(kin) or entry.extras.needed)
     slots = run.table.slots
     if slots.used >= slots.capacity:
-        yield _lacking(run, slots, 1)
+        yield from _short(run, slots, 1)
 
 
 def _amounts(
@@ -130,7 +131,16 @@ def _amounts(
         if meter.window is not None and not meter.fits(amount, lenders):
             yield _spent(meter, amount)
         elif not meter.fits(amount, lenders) or (meter.reserved is not None and not exempt):
-            yield _lacking(run, meter, meter.capacity if amount == ALL else amount)
+            yield from _short(run, meter, amount)
+
+
+def _short(run: Run, meter: Meter, amount: int) -> Iterator[Reason]:
+    """What keeps a counted resource from somebody: who holds it, or why it is throttled."""
+    wanted = meter.most if amount == ALL else amount
+    if meter.because is not None:
+        yield meter.because
+    if meter.because is None or meter.used + wanted > meter.most or meter.reserved is not None:
+        yield _lacking(run, meter, wanted)
 
 
 def _lacking(run: Run, meter: Meter, wanted: int) -> LackingCapacity:
@@ -178,7 +188,7 @@ def _request(run: Run, request: Request) -> Iterator[Reason]:
         yield from _amounts(run, profile.amounts, profile.lenders, exempt=True)
         slots = run.table.slots
         if not waiter.profile.seated and slots.used >= slots.capacity:
-            yield _lacking(run, slots, 1)
+            yield from _short(run, slots, 1)
 
 
 def _clears_at(run: Run, reasons: list[Reason]) -> float | None:
@@ -194,7 +204,7 @@ def _clears_at(run: Run, reasons: list[Reason]) -> float | None:
 
 def _reason_clears_at(run: Run, reason: Reason) -> float | None:
     match reason:
-        case Backoff(until=until) | SpentRate(until=until):
+        case Backoff(until=until) | SpentRate(until=until) | OpenBreaker(until=until):
             return until
         case HeldClaim(holder=holder, stopping=False):
             return _ends_at(run, holder)

@@ -169,8 +169,8 @@ class _Hope:
         strangers = [each for each in kin if each not in theirs]
         for needs, amounts in self.assumed.get(stuck, ()):
             fits = all(
-                (amount or meter.capacity) + sum(each.amounts.get(meter, 0) for each in strangers)
-                <= meter.capacity
+                (amount or meter.most) + sum(each.amounts.get(meter, 0) for each in strangers)
+                <= meter.most
                 for meter, amount in amounts
             )
             if fits and not any(_clash(each.places, needs) for each in strangers):
@@ -196,7 +196,7 @@ class _Hope:
         if amount == ALL:
             return used == lendable
         # Where nobody stuck holds any, only a lowered capacity is in the way, and it can be raised.
-        return used == lendable or amount <= max(0, meter.capacity - used) + lendable
+        return used == lendable or amount <= max(0, meter.most - used) + lendable
 
 
 def _clash(held: Iterable[tuple[Place, bool]], needs: Needs) -> bool:
@@ -211,7 +211,7 @@ def _sums(claims: Iterable[Amounts]) -> dict[Meter, int]:
     total: dict[Meter, int] = {}
     for amounts in claims:
         for meter, amount in amounts:
-            total[meter] = total.get(meter, 0) + (amount or meter.capacity)
+            total[meter] = total.get(meter, 0) + (amount or meter.most)
     return total
 
 

@@ -60,7 +60,6 @@ class Kernel:
         self._run = run = Run(table, first_token)
         self._steering = steering = Steering(run)
         occupants = Occupants(run)
-        self._rates = bool(rates)
         self._announced: float | None = None
         self._handlers: dict[type, Callable[[Any], None]] = {
             s.Submit: run.submit,
@@ -77,6 +76,9 @@ class Kernel:
             s.Cancel: steering.cancel,
             s.CancelGroup: steering.cancel_group,
             s.SetCapacity: steering.set_capacity,
+            s.Throttle: steering.throttle,
+            s.Define: steering.define,
+            s.SetRate: steering.set_rate,
             s.HoldRate: steering.hold_rate,
             s.Occupy: occupants.occupy,
             s.Vacate: occupants.vacate,
@@ -114,7 +116,7 @@ class Kernel:
         if run.agenda:
             run.work_off()
         self._admit()
-        if self._rates:
+        if self._steering.rates:
             self._steering.watch_rates()
         upcoming = run.timers.next()
         if upcoming != self._announced:
@@ -153,6 +155,13 @@ class Kernel:
     def progress(self) -> Progress:
         """How many tasks are in which state."""
         return Progress(**self._run.counts, zombies=len(self._run.admission.zombies))
+
+    def anyone_waits(self) -> bool:
+        """Whether anybody waits for claims, amounts or a slot, also in mid-flight."""
+        run = self._run
+        return bool(run.counts[State.WAITING]) or any(
+            request.waiter is not None for request in run.midflight.waiting
+        )
 
     def alive(self) -> Iterator[Alive]:
         """Attempts of this run that hold something, zombies included."""

@@ -29,7 +29,7 @@ def take_amount(grant: Grant, meter: Meter, amount: int, waiter: Waiter, now: fl
             lender.lend(meter, part)
             grant.loans += ((lender, meter, part),)
             wanted -= part
-    meter.used += wanted
+    meter.count(wanted)
     grant.hold(meter, amount)
 
 
@@ -44,12 +44,12 @@ def give_back_amounts(grant: Grant, others: Iterable[Grant]) -> None:
                 borrower.loans = tuple(_handed_down(grant, borrower))
     for lender, meter, amount in grant.loans:
         if lender.released:
-            meter.used -= amount
+            meter.count(-amount)
         else:
             lender.lend(meter, -amount)
     for meter, amount in grant.amounts.items():
         # What it lent out is still in use; the borrower gives it back.
-        meter.used -= amount - borrowed[meter] - grant.lent.get(meter, 0)
+        meter.count(borrowed[meter] + grant.lent.get(meter, 0) - amount)
         meter.alone.pop(grant, None)
 
 

@@ -10,6 +10,7 @@ from interlock.kernel.lines import Line
 
 if TYPE_CHECKING:
     from interlock.kernel.waiters import Grant, Profile, Waiter
+    from interlock.model.why import Reason
 
 ALL = 0
 """The amount that stands for *all of it, alone*."""
@@ -31,12 +32,16 @@ class Meter:
 
     __slots__ = (
         "alone",
+        "because",
         "capacity",
         "closed_since",
         "closed_until",
         "counted",
+        "level",
         "line",
+        "most",
         "name",
+        "ration",
         "reserved",
         "spent",
         "turns",
@@ -48,7 +53,15 @@ class Meter:
 
     def __init__(self, name: str, capacity: int, window: float | None = None) -> None:
         self.name = name
+        self.most = capacity
+        """How much there is of it; what asks for more can never be had."""
         self.capacity = capacity
+        """How much of it may be in use now: less than there is while it is throttled."""
+        self.level: int | None = None
+        self.ration: int | None = None
+        """How much more may be given out, whatever comes back."""
+        self.because: Reason | None = None
+        """Why it is throttled."""
         self.window = window
         self.used = 0
         self.alone: dict[Grant, None] = {}
@@ -88,6 +101,28 @@ class Meter:
         if amount == ALL:
             return self.used == lendable and self.capacity > 0
         return amount <= max(0, self.capacity - self.used) + lendable
+
+    def resize(self, most: int) -> None:
+        """There is so much of it now."""
+        self.most = most
+        self._fit()
+
+    def throttle(self, level: int | None, ration: int | None, because: Reason | None) -> None:
+        """Let less of it be in use than there is, or give out only so much more."""
+        self.level, self.ration, self.because = level, ration, because
+        self._fit()
+
+    def count(self, change: int) -> None:
+        """More or less of it is in use."""
+        self.used += change
+        if self.ration is not None:
+            self.ration = max(0, self.ration - max(0, change))
+            self._fit()
+
+    def _fit(self) -> None:
+        self.capacity = self.most if self.level is None else min(self.most, self.level)
+        if self.ration is not None:
+            self.capacity = min(self.capacity, self.used + self.ration)
 
     def is_kept_from(self, waiter: Waiter) -> bool:
         """Whether it is reserved for somebody else, whom no zombie keeps from it."""

@@ -341,11 +341,11 @@ class Midflight:
             held = attempt.amounts.get(meter, 0)
             for request in attempt.requests.values():
                 amounts = request.waiter.profile.amounts if request.waiter is not None else ()
-                held += sum(n or meter.capacity for m, n in amounts if m is meter)
-            if held and (claim.mode is Mode.ALONE or held + claim.amount > meter.capacity):
+                held += sum(n or meter.most for m, n in amounts if m is meter)
+            if held and (claim.mode is Mode.ALONE or held + claim.amount > meter.most):
                 raise InvalidOption(
                     f"task {attempt.entry.task.id!r} has or waits for {held} of {meter.name!r} "
-                    f"and asks for {claim}; there are only {meter.capacity}"
+                    f"and asks for {claim}; there are only {meter.most}"
                 )
 
 

@@ -11,6 +11,7 @@ from interlock.kernel.meters import Meter
 from interlock.kernel.run import Run
 from interlock.kernel.table import check_capacity
 from interlock.kernel.timers import Timer
+from interlock.model.limits import Quota
 from interlock.model.outcome import State
 
 
@@ -19,7 +20,7 @@ class Steering:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._rates = [meter for meter in run.table.meters.values() if meter.window is not None]
+        self.rates = [meter for meter in run.table.meters.values() if meter.window is not None]
         self._rate_timers: dict[Meter, Timer] = {}
 
     def cancel(self, stimulus: s.Cancel) -> None:
@@ -47,8 +48,51 @@ class Steering:
             raise UnknownResource(
                 f"{stimulus.resource!r} has no capacity to change; these have: {', '.join(counted)}"
             )
-        meter.capacity = check_capacity(stimulus.resource, stimulus.capacity, 0)
+        meter.resize(check_capacity(stimulus.resource, stimulus.capacity, 0))
         self._run.admission.reopen(meter)
+
+    def throttle(self, stimulus: s.Throttle) -> None:
+        """Give out less of a counted resource, or all of it again."""
+        meter = self._run.table.meters.get(stimulus.resource)
+        if meter is None or meter.window is not None:
+            raise UnknownResource(f"{stimulus.resource!r} has no capacity to throttle")
+        for amount in (stimulus.level, stimulus.more):
+            if amount is not None:
+                check_capacity(stimulus.resource, amount, 0)
+        if stimulus.more is not None and meter is self._run.table.slots:
+            raise InvalidOption("slots come back; they are throttled to a level")
+        meter.throttle(stimulus.level, stimulus.more, stimulus.because)
+        self._run.admission.throttle(meter)
+
+    def define(self, stimulus: s.Define) -> None:
+        """Add a counted resource."""
+        amount = check_capacity(stimulus.resource, stimulus.capacity, 0)
+        self._add(Meter(stimulus.resource, amount))
+
+    def set_rate(self, stimulus: s.SetRate) -> None:
+        """Change what a rate gives out, or add it. What has come back before stays so."""
+        quota = Quota(stimulus.amount, stimulus.window)
+        meter = self._run.table.meters.get(stimulus.resource)
+        if meter is None:
+            meter = Meter(stimulus.resource, quota.amount, quota.window)
+            self._add(meter)
+            self.rates.append(meter)
+            return
+        if meter.window is None:
+            raise InvalidOption(f"{stimulus.resource!r} has a capacity, and can have no rate")
+        meter.window = quota.window
+        meter.resize(quota.amount)
+        self._rate_over(meter, self._run.now)
+
+    def _add(self, meter: Meter) -> None:
+        table = self._run.table
+        if meter.name in table.meters:
+            raise InvalidOption(f"there is already a limit on {meter.name!r}")
+        if meter.name in table.names:
+            raise InvalidOption(
+                f"{meter.name!r} is in use without a limit; give it one when nobody uses it"
+            )
+        table.meters[meter.name] = meter
 
     def hold_rate(self, stimulus: s.HoldRate) -> None:
         """Close a rate until a time."""
@@ -65,7 +109,7 @@ class Steering:
 
     def watch_rates(self) -> None:
         """Wake up when what rates gave out comes back."""
-        for meter in self._rates:
+        for meter in self.rates:
             if meter.spent and meter not in self._rate_timers:
                 self._rate_over(meter, self._run.now)
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from interlock.model.claim import Claim
 from interlock.model.outcome import ErrorRecord, State
 from interlock.model.task import Task
+from interlock.model.why import Reason
 
 
 class Past(NamedTuple):
@@ -163,6 +164,34 @@ class SetCapacity(NamedTuple):
     capacity: int
 
 
+class Throttle(NamedTuple):
+    """For now a counted resource is given out more sparingly; without `level` and `more` no longer.
+
+    At most `level` of it may be in use; or only so much `more` of it is given out, whatever comes
+    back. It changes nothing about what can be claimed. `because` is what `why` answers meanwhile.
+    """
+
+    resource: str
+    level: int | None = None
+    more: int | None = None
+    because: Reason | None = None
+
+
+class Define(NamedTuple):
+    """There is a counted resource that has not been known before."""
+
+    resource: str
+    capacity: int
+
+
+class SetRate(NamedTuple):
+    """A rate, known before or not, now gives out this amount in a window."""
+
+    resource: str
+    amount: int
+    window: float
+
+
 class HoldRate(NamedTuple):
     """A rate lets nothing through before this time (Retry-After)."""
 
@@ -251,6 +280,9 @@ Stimulus = (
     | Answer
     | Withdraw
     | SetCapacity
+    | Throttle
+    | Define
+    | SetRate
     | HoldRate
     | Occupy
     | Vacate

@@ -97,11 +97,11 @@ class Table:
                     "a rate is taken in amounts"
                 )
             totals[meter.name] = totals.get(meter.name, 0) + claim.amount
-            if totals[meter.name] > meter.capacity and as_it_is:
+            if totals[meter.name] > meter.most and as_it_is:
                 what = "capacity" if meter.window is None else "quota"
                 raise ImpossibleClaim(
                     f"task {task_id!r} claims {totals[meter.name]} of {meter.name!r}, which has a "
-                    f"{what} of {meter.capacity}: it could never get that much"
+                    f"{what} of {meter.most}: it could never get that much"
                 )
 
     def read(self, task_id: str, claim: Claim) -> Pattern:

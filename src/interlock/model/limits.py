@@ -1,4 +1,4 @@
-"""Attempts with backoff, and rates."""
+"""Attempts with backoff, rates, breakers."""
 
 from __future__ import annotations
 
@@ -100,6 +100,24 @@ class Rate:
             raise InvalidOption("a Rate needs requests=, tokens= or both")
         object.__setattr__(self, "requests", _quota("requests", requests))
         object.__setattr__(self, "tokens", _quota("tokens", tokens))
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Breaker:
+    """Stops starting into an outage: opens after `failures` in a row of those who use it.
+
+    After `cool_down` it is half-open: exactly one attempt may start. If that succeeds it closes,
+    otherwise it is open for another `cool_down`.
+    """
+
+    failures: int
+    cool_down: float
+
+    def __init__(self, failures: int = 3, cool_down: Duration = 30.0) -> None:
+        if isinstance(failures, bool) or not isinstance(failures, int) or failures < 1:
+            raise InvalidOption(f"failures is {failures!r}; it must be a whole number, 1 or more")
+        object.__setattr__(self, "failures", failures)
+        object.__setattr__(self, "cool_down", seconds(cool_down, "cool_down"))
 
 
 def _quota(name: str, value: Quota | str | None) -> Quota | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from interlock.model.claim import Claim
 from interlock.model.duration import span
 from interlock.model.outcome import State
+from interlock.model.throttled import ClosedGate, LoadedMachine, OpenBreaker
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +192,9 @@ Reason = (
     | ReservedClaim
     | LackingCapacity
     | SpentRate
+    | OpenBreaker
+    | ClosedGate
+    | LoadedMachine
     | Paused
     | Draining
     | Backoff

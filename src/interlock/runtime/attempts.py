@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from interlock.errors import AttemptOver, InvalidOption, NotStorable
+from interlock.errors import AttemptOver, InvalidOption, NotStorable, UnknownResource
 from interlock.execution.backend import Backend, Job
 from interlock.execution.ending import Ending, raised
 from interlock.execution.manner import Place
@@ -139,6 +140,8 @@ class Attempts:
         context.close()
         if ending.value is not None or task.output is not None:
             ending = self._stored(_accepted(ending, task.output))
+        if ending.rate:
+            ending = self._held(ending)
         if ending.fatal and self.fatal is None and ending.exception is not None:
             self.fatal = (task.id, ending.exception)
         self.endings[task.id] = ending
@@ -146,6 +149,16 @@ class Attempts:
         self._shell.report(
             s.Ended(task.id, token, ending.status, ending.error, ending.retry_after, chance, gone)
         )
+
+    def _held(self, ending: Ending) -> Ending:
+        """Have everybody wait who uses the rate that a failure names."""
+        assert ending.error is not None
+        try:
+            self._shell.hold_rate(ending.rate, ending.retry_after)
+        except UnknownResource as error:
+            said = f"{ending.error.message} ({error})"
+            return ending._replace(error=replace(ending.error, message=said))
+        return ending
 
     def _stored(self, ending: Ending) -> Ending:
         """The ending, if its value can be kept; or a failure that says what is in the way."""

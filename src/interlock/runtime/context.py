@@ -209,6 +209,11 @@ class TaskContext(Submitting):
         """
         return self._wait(lambda: self._shell.waits.take(self, rate, requests, tokens))
 
+    def hold_rate(self, rate: str, duration: Duration) -> None:
+        """Let nobody take from a rate for some time, as a Retry-After asks for."""
+        self.check_open()
+        self._shell.door.call(self._shell.hold_rate, rate, seconds(duration, "duration"))
+
     def ask(self, question: str) -> Wait[str]:
         """Ask a person, who answers with `rt.answer()`. Meanwhile the task holds no slot."""
         if not isinstance(question, str) or not question.strip():

@@ -83,6 +83,9 @@ class Past:
         """What was taken from rates: when, from which, how much."""
         self.capacities: dict[str, int] = {}
         """Those that were changed while it ran."""
+        self.rates: dict[str, s.SetRate] = {}
+        """The same of rates."""
+        self.throttles: dict[str, s.Throttle] = {}
         self.held: dict[str, float] = {}
         """Rates that let nothing through, and until when."""
         self._asked_of_rates: dict[tuple[int, int], tuple[Claim, ...]] = {}
@@ -184,6 +187,10 @@ class Past:
                 self._terms, self._left = asked, asked.size
             case s.SetCapacity():
                 self.capacities[asked.resource] = asked.capacity
+            case s.SetRate():
+                self.rates[asked.resource] = asked
+            case s.Throttle():
+                self.throttles[asked.resource] = asked
             case s.HoldRate():
                 self.held[asked.resource] = max(self.held.get(asked.resource, 0.0), asked.until)
             case s.Unpause(task_id=str(task_id)):

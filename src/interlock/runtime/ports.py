@@ -16,6 +16,7 @@ from interlock.execution.threads import Threads
 from interlock.journal.memory import MemoryJournal
 from interlock.journal.port import Journal
 from interlock.journal.sqlite import SqliteJournal
+from interlock.runtime.machine import LoadMeter, Machine
 
 Orphaned = Callable[[int], None]
 """Told, on any thread, that an attempt is gone whose event loop has been closed."""
@@ -51,3 +52,5 @@ class Ports:
     """For runs that end with the process."""
     open_journal: Callable[..., SqliteJournal] = SqliteJournal
     """For those that do not."""
+    load: Callable[[], LoadMeter] = Machine
+    """Says how busy the machine is; made when somebody asks for the first time."""

@@ -10,12 +10,13 @@ from interlock.model.duration import Duration
 from interlock.model.result import RunResult
 from interlock.model.task import Task
 from interlock.runtime.background import Background
+from interlock.runtime.limits import MaxParallel
 from interlock.runtime.runtime import Runtime
 
 
 def run(
     tasks: Iterable[Task],
-    max_parallel: int = 8,
+    max_parallel: MaxParallel = 8,
     *,
     fail_fast: bool = False,
     deadline: Duration | None = None,

@@ -15,13 +15,15 @@ from interlock.kernel import stimuli as s
 from interlock.kernel.kernel import Kernel
 from interlock.model.duration import Duration, seconds
 from interlock.model.event import Event
-from interlock.model.limits import Rate
+from interlock.model.limits import Breaker, Rate
+from interlock.model.load import Gate
 from interlock.model.outcome import Outcome
 from interlock.model.progress import Progress
 from interlock.model.why import Explanation
 from interlock.runtime.context import TaskContext
 from interlock.runtime.handle import Handle
 from interlock.runtime.life import Life
+from interlock.runtime.limits import MaxParallel, check_gate, slots_of, sorted_out
 from interlock.runtime.origin import (
     Durable,
     NotDurable,
@@ -53,8 +55,10 @@ class Runtime(Submitting):
     named in AttemptsStillAlive.
 
     `max_parallel` is how many attempts run at once, `workspace` the folder that path claims are
-    relative to. `capacity` says how much there is of counted resources, `limits` gives rates, and
-    `protected` paths can never be claimed for writing.
+    relative to. `capacity` says how much there is of counted resources, `limits` gives rates and
+    breakers, `protected` paths can never be claimed for writing. `max_parallel=Auto(1, 16)` follows
+    the load of the machine between these bounds; above that of the `gate` nothing starts, unless
+    nothing runs.
 
     `journal` is a file that keeps the run: whatever happens to this process, `resume=True` (or the
     id of a run) goes on where it was. The program submits the same tasks again: what succeeded is
@@ -67,13 +71,14 @@ class Runtime(Submitting):
 
     def __init__(
         self,
-        max_parallel: int = 8,
+        max_parallel: MaxParallel = 8,
         workspace: str | os.PathLike[str] = ".",
         journal: str | os.PathLike[str] | None = None,
         resume: bool | str | None = None,
         *,
         capacity: Mapping[str, int] | None = None,
-        limits: Mapping[str, Rate] | None = None,
+        limits: Mapping[str, Rate | Breaker] | None = None,
+        gate: Gate | None = None,
         protected: Iterable[str] = (),
         grace: Duration = 30.0,
         durability: Durability = "full",
@@ -92,12 +97,12 @@ class Runtime(Submitting):
         self._ports = ports or Ports()
         self._workspace = Workspace(workspace)
         self._grace = seconds(grace, "grace")
-        self._limits = dict(limits or {})
+        self._limits = sorted_out(max_parallel, capacity, limits, gate)
         self._make_kernel = partial(
             Kernel,
-            slots=max_parallel,
-            capacities=dict(capacity or {}),
-            rates=self._limits,
+            slots=self._limits.slots,
+            capacities=self._limits.capacities,
+            rates=self._limits.rates,
             protected=tuple((protected,) if isinstance(protected, str) else protected),
             fold_case=self._workspace.fold_case,
         )
@@ -260,17 +265,26 @@ class Runtime(Submitting):
 
     def set_capacity(self, resource: str, capacity: int) -> None:
         """Change how much there is of a counted resource; `slots` is `max_parallel`."""
-        self._take_in(s.SetCapacity(resource, capacity))
+        if resource == "slots":
+            self._call(self._shell.slots.resize, capacity)
+        else:
+            self._take_in(s.SetCapacity(resource, capacity))
+
+    def set_max_parallel(self, max_parallel: MaxParallel) -> None:
+        """Change how many attempts run at once, or between which bounds; what runs goes on."""
+        self._call(self._shell.slots.resize, slots_of(max_parallel))
+
+    def set_gate(self, gate: Gate | None) -> None:
+        """Change above which load of the machine nothing starts; None: whatever the load."""
+        self._call(self._shell.slots.set_gate, check_gate(gate))
+
+    def set_limit(self, name: str, limit: Rate | Breaker) -> None:
+        """Change a rate or a breaker, or add one; what was used up stays so."""
+        self._call(self._shell.set_limit, name, limit)
 
     def hold_rate(self, rate: str, duration: Duration) -> None:
         """Let nothing through a rate for some time, as a Retry-After asks for."""
-        until = self._shell.now() + seconds(duration, "duration")
-        limit = self._limits.get(rate)
-        names = [rate] if limit is None or limit.requests is not None else []
-        if limit is not None and limit.tokens is not None:
-            names.append(f"{rate}.tokens")
-        for name in names:
-            self._take_in(s.HoldRate(name, until))
+        self._call(self._shell.hold_rate, rate, seconds(duration, "duration"))
 
     def _take_in(self, stimulus: s.Stimulus) -> None:
         self._call(self._shell.take_in, stimulus)

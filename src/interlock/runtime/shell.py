@@ -13,32 +13,42 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import Context
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from interlock.errors import InterlockError, NotRunning, ShuttingDown, UnknownTask
+from interlock.errors import (
+    InterlockError,
+    InvalidOption,
+    NotRunning,
+    ShuttingDown,
+    UnknownResource,
+    UnknownTask,
+)
 from interlock.kernel import instructions as do
 from interlock.kernel import stimuli as s
 from interlock.kernel.kernel import Kernel
 from interlock.model.event import Kind
-from interlock.model.limits import Rate
+from interlock.model.limits import Breaker, Rate
 from interlock.model.outcome import Outcome, State
 from interlock.model.task import Task
 from interlock.model.usage import NO_USAGE, Usage
 from interlock.model.why import Explanation, StuckJournal
 from interlock.runtime.attempts import Attempts
+from interlock.runtime.breakers import Breakers
 from interlock.runtime.context import TaskContext
 from interlock.runtime.estimates import Estimates
 from interlock.runtime.handle import Handle
+from interlock.runtime.limits import Limits, quotas
 from interlock.runtime.log import Log
 from interlock.runtime.origin import Origin
 from interlock.runtime.ports import Ports
 from interlock.runtime.record import Record
 from interlock.runtime.remembered import Remembered
+from interlock.runtime.slots import Slots
 from interlock.runtime.submission import submit
 from interlock.runtime.turn import Decision, Turn
 from interlock.runtime.wait import Door
@@ -59,13 +69,13 @@ class Shell:
         workspace: Workspace,
         ports: Ports,
         grace: float,
-        limits: Mapping[str, Rate],
+        limits: Limits,
     ) -> None:
         self.loop = asyncio.get_running_loop()
         self.door = Door(self.loop)
         self.workspace = workspace
         self.run_id = run_id = origin.run_id
-        self.limits = limits
+        self.rates = dict(limits.rates)
         self.kernel = kernel
         self.handles: dict[str, Handle[Any]] = {}
         self.unsettled = 0
@@ -86,6 +96,8 @@ class Shell:
         self.record = Record(origin.journal, self._log, self.epoch)
         self.attempts = Attempts(self, ports.chance, grace)
         self.waits = Waits(self)
+        self.slots = Slots(self, ports.load, limits.auto, limits.gate)
+        self.breakers = Breakers(self, limits.breakers)
         self._reports: list[s.Ended | s.Gone] = []
         self._usage: dict[str, Usage] = {}
         self._todo: list[Decision] = []
@@ -118,6 +130,8 @@ class Shell:
             raise NotRunning(f"run {self.run_id} is over; enter a new Runtime")
         if self.suspended:
             raise ShuttingDown(f"run {self.run_id} was interrupted; take it up with resume=True")
+        if self.slots.is_watching:
+            self.slots.look()
         now = self.now()
         decisions: list[Decision] = list(self.kernel.handle(stimulus, now))
         for index, each in enumerate(decisions):
@@ -127,6 +141,10 @@ class Shell:
                 self.attempts.close(each.token)
         self.record.turn.decided(now, stimulus, decisions)
         self._todo += decisions
+        if self.breakers:
+            self.breakers.decided(stimulus, decisions)
+        if self.slots.is_watching:
+            self.slots.keep_looking()
         self._schedule()
 
     def report(self, report: s.Ended | s.Gone) -> None:
@@ -213,6 +231,8 @@ class Shell:
     def _hear_reports(self) -> None:
         if self._reports:
             reports, self._reports = self._reports, []
+            if self.breakers:
+                self.breakers.reported(reports)
             self.take_in(s.Reports(tuple(reports)))
 
     def _commit(self) -> None:
@@ -324,6 +344,47 @@ class Shell:
         except BaseException as error:  # noqa: BLE001 - as in _turn
             self.break_off(error)
 
+    def later(self, delay: float, action: Callable[[], None]) -> asyncio.TimerHandle:
+        """Do something after a time, unless the run is over by then."""
+        return self.loop.call_later(delay, self._now_is_later, action)
+
+    def _now_is_later(self, action: Callable[[], None]) -> None:
+        if self.broken is not None or self.suspended or self.record.closed:
+            return
+        try:
+            action()
+        except BaseException as error:  # noqa: BLE001 - as in _turn
+            self.break_off(error)
+
+    # -- limits -----------------------------------------------------------------------------
+
+    def hold_rate(self, rate: str, duration: float) -> None:
+        """Let nobody take from a rate for some time."""
+        limit = self.rates.get(rate)
+        if limit is None:
+            known = ", ".join(self.rates) or "none"
+            raise UnknownResource(f"{rate!r} is not a rate of this run; there are: {known}")
+        for name in quotas(rate, limit):
+            self.take_in(s.HoldRate(name, self.now() + duration))
+
+    def set_limit(self, name: str, limit: Rate | Breaker) -> None:
+        """Change a rate or a breaker, or add one."""
+        if isinstance(limit, Breaker):
+            self.breakers.set(name, limit)
+        elif isinstance(limit, Rate):
+            changed = quotas(name, limit)
+            left_out = [each for each in self._quotas(name) if each not in changed]
+            if left_out:
+                raise InvalidOption(f"give {left_out[0]!r} a quota as well: it has had one")
+            for resource, (amount, window) in changed.items():
+                self.take_in(s.SetRate(resource, amount, window))
+            self.rates[name] = limit
+        else:
+            raise InvalidOption(f"the limit {name!r} is {limit!r}; it can be a Rate or a Breaker")
+
+    def _quotas(self, name: str) -> list[str]:
+        return list(quotas(name, self.rates[name])) if name in self.rates else []
+
     # -- waiting for the end ----------------------------------------------------------------
 
     def all_settled(self) -> bool:
@@ -383,7 +444,7 @@ class Shell:
 
     def why(self, task_id: str) -> Explanation:
         """Every reason why a task is not running, as of now."""
-        found = self.kernel.why(task_id, self.now())
+        found = self.slots.refreshed(self.kernel.why(task_id, self.now()))
         if self._trouble is None:
             return found
         since, error = self._trouble
@@ -438,4 +499,6 @@ class Shell:
         """The run is over."""
         if self._timer is not None:
             self._timer.cancel()
+        self.slots.close()
+        self.breakers.close()
         self.record.close()

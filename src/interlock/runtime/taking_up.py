@@ -11,7 +11,9 @@ from interlock.errors import UnknownResource
 from interlock.kernel import stimuli as s
 from interlock.model.event import Kind
 from interlock.model.outcome import ErrorRecord, Outcome, State
+from interlock.model.throttled import OpenBreaker
 from interlock.runtime.handle import Handle
+from interlock.runtime.limits import quotas
 from interlock.runtime.past import CUT_OFF_AT_MOST, Known, Past
 from interlock.runtime.remembered import WhenInterrupted
 from interlock.runtime.shell import Shell
@@ -37,7 +39,20 @@ def take_up(shell: Shell, past: Past, when_interrupted: WhenInterrupted) -> None
     for task_id, known in ended.items():
         shell.handles[task_id] = handle = _handle(shell, known)
         handle.outcome = known.outcome
-    windows = _windows(shell)
+    _limits(shell, past)
+
+
+def _limits(shell: Shell, past: Past) -> None:
+    """What was changed while the run went on; and what it has used up, or is to wait for."""
+    windows = {
+        resource: window
+        for name, limit in shell.rates.items()
+        for resource, (_, window) in quotas(name, limit).items()
+    }
+    for resource, rate in past.rates.items():
+        if resource in windows:
+            shell.take_in(rate)
+            windows[resource] = rate.window
     for at, resource, amount in sorted(past.spent):
         if at <= shell.now() < at + windows.get(resource, 0.0):
             shell.take_in(s.Spend(resource, amount, at))
@@ -47,6 +62,9 @@ def take_up(shell: Shell, past: Past, when_interrupted: WhenInterrupted) -> None
     for resource, capacity in past.capacities.items():
         with contextlib.suppress(UnknownResource):  # the program has done away with it
             shell.take_in(s.SetCapacity(resource, capacity))
+    for resource, throttle in past.throttles.items():
+        if isinstance(throttle.because, OpenBreaker):
+            shell.breakers.take_up(resource, throttle.because)
 
 
 def _handle(shell: Shell, known: Known) -> Handle[Any]:
@@ -81,14 +99,3 @@ def _end(shell: Shell, task_id: str, known: Known, policy: WhenInterrupted) -> O
 
 def _moment(shell: Shell, at: float) -> datetime:
     return datetime.fromtimestamp(shell.epoch + at, UTC)
-
-
-def _windows(shell: Shell) -> dict[str, float]:
-    """How long what was given out counts, for each of the rates that this Runtime has."""
-    found: dict[str, float] = {}
-    for name, limit in shell.limits.items():
-        if limit.requests is not None:
-            found[name] = limit.requests.window
-        if limit.tokens is not None:
-            found[f"{name}.tokens"] = limit.tokens.window
-    return found

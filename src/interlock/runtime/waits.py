@@ -152,9 +152,9 @@ class Waits:
 
     async def take(self, context: TaskContext, rate: str, requests: int, tokens: int) -> Taken:
         """Wait until a rate has enough left."""
-        limit = self._shell.limits.get(rate)
+        limit = self._shell.rates.get(rate)
         if limit is None:
-            known = ", ".join(self._shell.limits) or "none"
+            known = ", ".join(self._shell.rates) or "none"
             raise UnknownResource(f"{rate!r} is not a rate of this run; there are: {known}")
         wanted = []
         if limit.requests is not None and requests:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from interlock.model import why
 from interlock.model.claim import Claim
 from interlock.model.outcome import State
+from interlock.model.throttled import ClosedGate, LoadedMachine, OpenBreaker
 from interlock.testing.amounts import exceeding, lacking
 from interlock.testing.shadow import Item, Request, Shadow, Violation, clash
 
@@ -97,7 +98,7 @@ def _is_true(shadow: Shadow, item: Item, reason: why.Reason) -> bool:
         case why.ReservedClaim(older=older):
             held_back = not item.running and not item.exempt
             return held_back and shadow.items[older].may_close and older in shadow.open
-        case why.LackingCapacity(resource="slots"):
+        case why.LackingCapacity(resource="slots") | ClosedGate() | LoadedMachine():
             return _lacks_slot(shadow, item)
         case why.LackingCapacity():
             named = {c.resource for c in lacking(shadow, item, wanted)}
@@ -118,8 +119,8 @@ def _is_true(shadow: Shadow, item: Item, reason: why.Reason) -> bool:
         case why.UnfinishedTask(task_id=name):
             awaited = any(name in request.tasks for request in _requests(item))
             return awaited and shadow.items[name].status is None
-        case why.StuckJournal():
-            return False  # the kernel knows of no journal
+        case why.StuckJournal() | OpenBreaker():
+            return False  # the kernel knows of no journal, and this judge of no rations
 
 
 def _missing(shadow: Shadow, item: Item, reasons: tuple[why.Reason, ...]) -> str:
@@ -138,6 +139,7 @@ def _missing(shadow: Shadow, item: Item, reasons: tuple[why.Reason, ...]) -> str
     for claim in exceeding(shadow, item, wanted) + shadow.limited(wanted, shadow.now):
         if claim.resource not in short:
             return f"{claim.resource}, of which not enough is left"
+    short += ["slots" for r in reasons if isinstance(r, (ClosedGate, LoadedMachine))]
     due = item.ready is not None or item.running
     if due and _lacks_slot(shadow, item) and "slots" not in short:
         return "the slot it lacks"

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import assert_never
 
 from interlock.kernel import stimuli as event
+from interlock.model.limits import Quota
 from interlock.model.outcome import State
 from interlock.model.task import Task
 from interlock.testing import rules
@@ -90,15 +91,26 @@ class Happenings:
                         taken.amount = stimulus.amount
             case event.SetCapacity(resource="slots"):
                 self.seen["no slots"] += not stimulus.capacity
-                shadow.slots = stimulus.capacity
+                shadow.resize("slots", stimulus.capacity)
             case event.SetCapacity():
                 if not shadow.capacities[stimulus.resource] < stimulus.capacity:
                     self.seen["capacity of nothing"] += not stimulus.capacity
                 elif not shadow.capacities[stimulus.resource]:
                     self.seen["capacity back from nothing"] += 1
-                shadow.capacities[stimulus.resource] = stimulus.capacity
+                shadow.resize(stimulus.resource, stimulus.capacity)
                 most = max(stimulus.capacity, shadow.most[stimulus.resource])
                 shadow.most[stimulus.resource] = most
+            case event.Throttle(more=int()):
+                raise TypeError("this judge knows levels, not rations")
+            case event.Throttle():
+                self.seen["throttled"] += stimulus.level is not None
+                shadow.throttle(stimulus.resource, stimulus.level)
+            case event.Define():
+                shadow.resize(stimulus.resource, stimulus.capacity)
+                shadow.most[stimulus.resource] = stimulus.capacity
+            case event.SetRate():
+                shadow.quotas[stimulus.resource] = Quota(stimulus.amount, stimulus.window)
+                shadow.taken.setdefault(stimulus.resource, [])
             case event.HoldRate():
                 held = shadow.held_until.get(stimulus.resource, 0.0)
                 shadow.held_until[stimulus.resource] = max(held, stimulus.until)

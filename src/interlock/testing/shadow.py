@@ -199,6 +199,9 @@ class Shadow:
         self.capacities = dict(capacities)
         self.most = dict(capacities)
         """The highest that each capacity has been."""
+        self._there = {"slots": slots, **capacities}
+        self._levels: dict[str, int] = {}
+        """What is throttled, and to how much."""
         self.quotas = dict(_quotas(rates))
         self.items: dict[str, Item] = {}
         self.open: dict[str, Item] = {}
@@ -301,6 +304,22 @@ class Shadow:
         ]
 
     # Slots and rates
+
+    def resize(self, name: str, amount: int) -> None:
+        """There is so much of a capacity, or so many slots."""
+        self._there[name] = amount
+        amount = min(amount, self._levels.get(name, amount))
+        if name == "slots":
+            self.slots = amount
+        else:
+            self.capacities[name] = amount
+
+    def throttle(self, name: str, level: int | None) -> None:
+        """Only so much of it may be in use; None: all there is."""
+        self._levels.pop(name, None)
+        if level is not None:
+            self._levels[name] = level
+        self.resize(name, self._there[name])
 
     def slots_taken(self) -> int:
         """Alive attempts that hold a slot, zombies included."""

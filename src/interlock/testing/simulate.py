@@ -38,7 +38,7 @@ EXPECTED = (
     "waits for a stranger", "waits for its own kind", "needed in a drain", "Occupy", "Vacate",
     "occupied although it was held", "withdrawn: extend", "withdrawn: take", "withdrawn: tasks",
     "withdrawn: ask", "withdrawn: slot", "withdrawn: too late", "resumed at once: slot",
-    "resumed later: slot",
+    "resumed later: slot", "throttled",
 )  # fmt: skip
 """A judge that never saw one of these in a thousand worlds would have slept."""
 

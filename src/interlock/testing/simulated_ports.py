@@ -15,6 +15,8 @@ from collections.abc import Callable
 
 from interlock.journal.memory import MemoryJournal
 from interlock.journal.port import Journal
+from interlock.model.load import Load
+from interlock.runtime.machine import LoadMeter
 from interlock.runtime.ports import Ports
 from interlock.testing.simulated_backends import simulated_backends
 
@@ -22,7 +24,18 @@ EPOCH = 1_700_000_000.0
 """When simulated time begins, in seconds since 1970."""
 
 
-def simulated_ports(seed: int = 0, journal: Callable[[], Journal] = MemoryJournal) -> Ports:
+class Calm:
+    """A machine that is never busy."""
+
+    def read(self) -> Load:
+        return Load(5.0, 5.0)
+
+
+def simulated_ports(
+    seed: int = 0,
+    journal: Callable[[], Journal] = MemoryJournal,
+    load: Callable[[], LoadMeter] = Calm,
+) -> Ports:
     """A clock, chance and backends that depend on nothing but the seed. No signals."""
     return Ports(
         wall=_wall,
@@ -30,6 +43,7 @@ def simulated_ports(seed: int = 0, journal: Callable[[], Journal] = MemoryJourna
         backends=simulated_backends,
         signals=False,
         journal=journal,
+        load=load,
     )
 
 

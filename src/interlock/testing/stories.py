@@ -58,6 +58,8 @@ class _Storyteller:
         self.occupied = self.more_dice.random() < 0.3
         self.impatience = Random(f"{seed}, and not for long")
         self.withdraws = self.impatience.random() < 0.3
+        self.valve = Random(f"{seed}, and sparingly")
+        self.throttles = self.valve.random() < 0.3
         self.slots = self.dice.choice((1, 1, 2, 2, 3, 4, 8))
         self.capacities = {"gpu": self.dice.randint(1, 3), "memory_mb": self.dice.randint(3, 6)}
         quota = Quota(self.dice.randint(1, 4), self.dice.choice((1.0, 2.5, 5.0)))
@@ -90,6 +92,8 @@ class _Storyteller:
             operations.append(Operation(at + self._pause(), "stimulus", stimulus=how))
         if self.occupied:
             operations += self._occupations(at)
+        if self.throttles:
+            operations += [self._throttle(at) for _ in range(self.valve.choice((1, 2, 5)))]
         operations.sort(key=lambda o: o.at)
         late = self.dice.choice((0.125, 1.0)) if self.has["late clock"] else 0.0
         limits = (self.slots, self.capacities, self.rates)
@@ -291,6 +295,14 @@ class _Storyteller:
             stays = dice.choice((*PAUSES, 8.0))
             operations.append(Operation(at + stays, "stimulus", stimulus=goes))
         return operations
+
+    def _throttle(self, last: float) -> Operation:
+        """Less of something is given out than there is, or all of it again."""
+        dice = self.valve
+        at = dice.randint(0, int(8 * last)) / 8
+        level = dice.choice((None, 0, 1, 2, 3))
+        stimulus = event.Throttle(dice.choice(("slots", "slots", *COUNTED)), level)
+        return Operation(at, "stimulus", stimulus=stimulus)
 
     def _interruption(self, at: float) -> Operation:
         dice = self.dice

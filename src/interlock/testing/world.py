@@ -283,6 +283,8 @@ class World:
         self.tell(event.SetCapacity("slots", self.script.slots))
         for name, capacity in self.script.capacities.items():
             self.tell(event.SetCapacity(name, max(capacity, shadow.most[name])))
+        for name in ("slots", *self.script.capacities):
+            self.tell(event.Throttle(name))
         for name in self._occupants():
             self.tell(event.Vacate(name))
         if shadow.draining:

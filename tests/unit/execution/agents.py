@@ -27,7 +27,7 @@ def fail(text: str) -> NoReturn:
 
 
 def fail_for_good() -> NoReturn:
-    raise AgentFailed("never", retryable=False, retry_after=7.0)
+    raise AgentFailed("never", retryable=False, retry_after=7.0, rate="openai")
 
 
 def leave(code: int) -> NoReturn:

@@ -46,6 +46,7 @@ async def test_an_agent_says_whether_and_when_to_try_again(kind: str, tmp_path: 
         assert ending.error is not None
         assert not ending.error.retryable
         assert ending.retry_after == 7.0
+        assert ending.rate == "openai"
 
 
 @every_backend

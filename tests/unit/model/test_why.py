@@ -8,7 +8,9 @@ import pytest
 
 from interlock.model import why
 from interlock.model.claim import read, write
+from interlock.model.load import Load
 from interlock.model.outcome import State
+from interlock.model.throttled import ClosedGate, LoadedMachine, OpenBreaker
 
 SENTENCES: list[tuple[why.Reason, str]] = [
     (why.UnfinishedDependency("a", State.RUNNING, 1), "comes after a, which is running for 9.0 s"),
@@ -28,6 +30,25 @@ SENTENCES: list[tuple[why.Reason, str]] = [
     (
         why.SpentRate("api", 2, 1, 3, 60, 0, 12.5),
         "needs 2 of the rate api (3 in 1 min); 1 left, enough again in 2.5 s",
+    ),
+    (
+        OpenBreaker("breaker:gpt", 3, "OSError: 503", 1, 30),
+        "breaker:gpt is open for 9.0 s: 3 failures in a row, the last one: OSError: 503;"
+        " one attempt may try in 20 s",
+    ),
+    (
+        OpenBreaker("breaker:gpt", 3, "OSError: 503", 1, None),
+        "breaker:gpt is half-open for 9.0 s: one attempt has to succeed before others may start"
+        " (3 failures in a row, the last one: OSError: 503)",
+    ),
+    (
+        ClosedGate(Load(97.2, 40.0), 90, 80, 1),
+        "the gate is closed for 9.0 s: CPU at 97 % (at most 90 %), memory at 40 % (at most 80 %)",
+    ),
+    (
+        LoadedMachine(2, 1, 16, Load(None, 40.0), 80, 80, 1),
+        "the load allows 2 of 16 slots for 9.0 s:"
+        " CPU not measured yet (at most 80 %), memory at 40 % (at most 80 %)",
     ),
     (
         why.StuckJournal("disk is full", 1),

@@ -1,0 +1,160 @@
+"""Circuit breakers: fed by how attempts end, they ration who may start.
+
+    closed ── `failures` in a row ──▶ open ── `cool_down` ──▶ half-open ── one succeeds ──▶ closed
+                                       ▲                          │
+                                       └────── it does not ───────┘
+
+A breaker is a counted resource of which there is always enough, until it gives out nothing, or
+one, more. So `why` explains it, and a child goes on the ticket of its parent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from interlock.kernel import instructions as do
+from interlock.kernel import stimuli as s
+from interlock.model.claim import Claim
+from interlock.model.limits import Breaker
+from interlock.model.outcome import Outcome, State
+from interlock.model.throttled import OpenBreaker
+from interlock.runtime.turn import Decision
+
+if TYPE_CHECKING:
+    from interlock.runtime.shell import Shell
+
+ENOUGH = 10**9
+"""How many may run through a closed breaker."""
+
+
+class _Breaker:
+    """One of them, and where it stands."""
+
+    def __init__(self, rule: Breaker) -> None:
+        self.rule = rule
+        self.failures = 0
+        self.last = ""
+        self.fence = 0
+        """Attempts with this token, or an older one, say nothing about how things are now."""
+        self.told: OpenBreaker | None = None
+        """None: it is closed."""
+        self.timer: asyncio.TimerHandle | None = None
+
+
+class Breakers:
+    """All breakers of a run."""
+
+    def __init__(self, shell: Shell, rules: Mapping[str, Breaker]) -> None:
+        self._shell = shell
+        self._all = {name: _Breaker(rule) for name, rule in rules.items()}
+        self._through: dict[int, dict[str, int]] = {}
+        """By token of an attempt: the breakers it runs through, and since which grant."""
+        self._latest = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._all)
+
+    def set(self, name: str, rule: Breaker) -> None:
+        """Change a breaker, or add one."""
+        known = self._all.get(name)
+        if known is None:
+            self._shell.take_in(s.Define(name, ENOUGH))
+            self._all[name] = _Breaker(rule)
+        else:
+            known.rule = rule
+
+    # -- what attempts say ------------------------------------------------------------------
+
+    def reported(self, reports: Iterable[s.Ended | s.Gone]) -> None:
+        """Attempts have ended. Before the kernel knows: it would start the next ones."""
+        for report in reports:
+            if isinstance(report, s.Ended):
+                error = report.error
+                text = "" if error is None else f"{error.type}: {error.message}"
+                self._count(report.token, report.status is not State.FAILED, text)
+
+    def decided(self, stimulus: s.Stimulus, decisions: Sequence[Decision]) -> None:
+        """The kernel has started attempts, or told some to stop."""
+        stopped: dict[str, int] = {}
+        for each in decisions:
+            if isinstance(each, do.Start):
+                self._latest = each.token
+                self._enter(each.token, each.token, self._claims(stimulus, each.task_id))
+            elif isinstance(each, do.Resume) and each.grant:
+                self._latest = each.grant
+                self._enter(each.token, each.grant, each.claims)
+            elif isinstance(each, do.Stop):
+                stopped[each.task_id] = each.token
+            elif isinstance(each, (Outcome, do.Change)) and each.task_id in stopped:
+                # What was cancelled says nothing. What ran out of its time does.
+                cancelled = isinstance(each, Outcome) and each.status is not State.TIMED_OUT
+                succeeded = None if cancelled else False
+                self._count(stopped.pop(each.task_id), succeeded, "it ran out of time")
+
+    def _claims(self, stimulus: s.Stimulus, task_id: str) -> tuple[Claim, ...]:
+        handle = self._shell.handles.get(task_id)
+        if handle is not None:
+            return handle.task.claims
+        assert isinstance(stimulus, s.Submit)  # it starts at once, and has no handle yet
+        return next(task.claims for task in stimulus.tasks if task.id == task_id)
+
+    def _enter(self, token: int, grant: int, claims: tuple[Claim, ...]) -> None:
+        for claim in claims:
+            if claim.resource in self._all and not claim.is_path:
+                self._through.setdefault(token, {})[claim.resource] = grant
+
+    def _count(self, token: int, succeeded: bool | None, text: str) -> None:
+        """One that ran through breakers has ended; None: without saying how things are."""
+        for name, grant in self._through.pop(token, {}).items():
+            breaker = self._all[name]
+            told = breaker.told
+            if grant <= breaker.fence or (told is not None and told.until is not None):
+                continue
+            if succeeded:
+                breaker.failures = 0
+                if told is not None:
+                    self._close(name, breaker)
+                continue
+            if succeeded is False:
+                breaker.failures += 1
+                breaker.last = text
+            if told is not None or breaker.failures >= breaker.rule.failures:
+                self._open(name, breaker, self._shell.now() + breaker.rule.cool_down)
+
+    # -- what follows -----------------------------------------------------------------------
+
+    def _open(self, name: str, breaker: _Breaker, until: float) -> None:
+        breaker.fence = self._latest
+        breaker.timer = self._shell.later(
+            until - self._shell.now(), partial(self._half_open, name, breaker)
+        )
+        self._tell(name, breaker, 0, until)
+
+    def _half_open(self, name: str, breaker: _Breaker) -> None:
+        breaker.fence = self._latest
+        self._tell(name, breaker, 1, None)
+
+    def _tell(self, name: str, breaker: _Breaker, more: int, until: float | None) -> None:
+        now, failures = self._shell.now(), breaker.failures
+        breaker.told = told = OpenBreaker(name, failures, breaker.last, now, until)
+        self._shell.take_in(s.Throttle(name, more=more, because=told))
+
+    def _close(self, name: str, breaker: _Breaker) -> None:
+        breaker.told = None
+        self._shell.take_in(s.Throttle(name))
+
+    def take_up(self, name: str, told: OpenBreaker) -> None:
+        """It was open when the run was left."""
+        breaker = self._all.get(name)
+        if breaker is not None:
+            breaker.failures, breaker.last = told.failures, told.last
+            self._open(name, breaker, max(told.until or 0.0, self._shell.now()))
+
+    def close(self) -> None:
+        """The run is over."""
+        for breaker in self._all.values():
+            if breaker.timer is not None:
+                breaker.timer.cancel()
