@@ -22,7 +22,7 @@ class Redaction:
         for each in listed:
             if len(each) < SHORTEST:
                 raise InvalidOption(
-                    f"redact: a secret of {len(each)} characters would be found everywhere; "
+                    f"a secret of {len(each)} characters would be found everywhere; "
                     f"give secrets of {SHORTEST} or more"
                 )
         self._as_json = [json.dumps(each, ensure_ascii=False)[1:-1] for each in listed]

@@ -54,7 +54,7 @@ class Table:
         self.meters: dict[str, Meter] = {SLOTS: self.slots}
         for name, amount in capacities.items():
             if name == SLOTS:
-                raise InvalidOption("give the number of slots as `slots`, not as a capacity")
+                raise InvalidOption("the number of slots is an option of its own (`max_parallel`)")
             self.meters[name] = Meter(name, check_capacity(name, amount, 0))
         for name, rate in rates.items():
             if not isinstance(rate, Rate):
@@ -399,9 +399,8 @@ def check_capacity(name: str, amount: int, least: int) -> int:
     if not isinstance(name, str) or not name.strip():
         raise InvalidOption(f"a resource needs a name, not {name!r}")
     if isinstance(amount, bool) or not isinstance(amount, int) or amount < least:
-        raise InvalidOption(
-            f"the capacity of {name!r} is {amount!r}; it must be a whole number, {least} or more"
-        )
+        what = "max_parallel" if name == SLOTS else f"the capacity of {name!r}"
+        raise InvalidOption(f"{what} is {amount!r}; it must be a whole number, {least} or more")
     return amount
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import PurePath
@@ -113,6 +113,8 @@ def as_claims(
     listed = [write(pattern) for pattern in _many(writes)]
     listed += [read(pattern) for pattern in _many(reads)]
     listed = list(dict.fromkeys(listed))
+    if isinstance(uses, Mapping):
+        raise InvalidOption(f"uses is {uses!r}; write a list, such as ['gpu', 'memory_mb=2048']")
     for item in (uses,) if isinstance(uses, (str, Claim)) else uses:
         if isinstance(item, str):
             item = uses_text(item)

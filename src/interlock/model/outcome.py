@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Generic, TypeVar
 
+from interlock.model.duration import span
 from interlock.model.usage import NO_USAGE, Usage
 
 T_co = TypeVar("T_co", covariant=True)
@@ -78,6 +79,12 @@ class Outcome(Generic[T_co]):
     changed_paths: tuple[str, ...] = ()
     cause: str = ""
     exception: BaseException | None = field(default=None, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        tries = "" if self.attempts <= 1 else f", attempt {self.attempts}"
+        took = "" if self.started_at is None else f" in {span(self.duration)}"
+        why = f": {self.reason}" if self.reason else ""
+        return f"{self.task_id} {self.status}{took}{tries}{why}"
 
     @property
     def succeeded(self) -> bool:

@@ -23,6 +23,11 @@ class Progress:
     zombies: int = 0
     """Attempts (not tasks) that were told to stop, or have ended, and are not gone yet."""
 
+    def __str__(self) -> str:
+        counts = ((name, getattr(self, name)) for name in self.__dataclass_fields__)
+        said = [f"{count} {name.replace('_', ' ')}" for name, count in counts if count]
+        return ", ".join(said) or "nothing to do"
+
     @property
     def ended(self) -> int:
         """Tasks that have their outcome."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from interlock.errors import RunFailed, UnknownTask
+from interlock.model.duration import span
 from interlock.model.outcome import Outcome
 
 
@@ -29,6 +30,11 @@ class RunResult:
             return self._by_id[task_id]
         except KeyError:
             raise UnknownTask(f"no task of this run has the id {task_id!r}") from None
+
+    def __str__(self) -> str:
+        good = len(self.outcomes) - len(self.failures)
+        head = f"{good} of {len(self.outcomes)} tasks succeeded in {span(self.duration)}"
+        return "\n".join([head, *(f"  {each}" for each in self.outcomes)])
 
     def __iter__(self) -> Iterator[Outcome[Any]]:
         return iter(self.outcomes)

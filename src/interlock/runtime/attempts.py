@@ -8,7 +8,7 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from interlock.errors import AttemptOver, InvalidOption, NotStorable, UnknownResource
+from interlock.errors import AgentFailed, AttemptOver, InvalidOption, NotStorable, UnknownResource
 from interlock.execution.backend import Backend, Job
 from interlock.execution.ending import Ending, raised
 from interlock.execution.manner import Place
@@ -21,6 +21,7 @@ from interlock.runtime.context import CURRENT, TaskContext
 from interlock.runtime.data import copied, delivered
 from interlock.runtime.leftovers import Leftover
 from interlock.runtime.output import validated
+from interlock.runtime.wait import Wait
 
 if TYPE_CHECKING:
     from interlock.runtime.shell import Shell
@@ -192,6 +193,9 @@ def _accepted(ending: Ending, output: Any) -> Ending:
     """The same ending with our own copy of its value, as the type that it must have."""
     if ending.status is not State.SUCCEEDED:
         return ending
+    if isinstance(ending.value, Wait):
+        what = ending.value.drop()
+        return raised(AgentFailed(f"returned {what} without awaiting it", retryable=False))
     try:
         ending = validated(ending, output)
         return ending._replace(value=copied(ending.value))

@@ -186,7 +186,7 @@ class TaskContext(Submitting):
     def sleep(self, duration: Duration) -> Wait[None]:
         """Wait some time; an attempt that is told to stop is woken up."""
         wanted = seconds(duration, "sleep")
-        return self._wait(lambda: self._shell.waits.sleep(self, wanted))
+        return self._wait("ctx.sleep()", lambda: self._shell.waits.sleep(self, wanted))
 
     def extend(
         self,
@@ -200,14 +200,16 @@ class TaskContext(Submitting):
         Raises WouldDeadlock if it could never be granted.
         """
         claims = as_claims(reads, writes, uses)
-        return self._wait(lambda: self._shell.waits.extend(self, claims))
+        return self._wait("ctx.extend()", lambda: self._shell.waits.extend(self, claims))
 
     def acquire(self, rate: str, *, requests: int = 1, tokens: int = 0) -> Wait[Taken]:
         """Take from a rate, as soon as its window allows; the slot is kept meanwhile.
 
         Say afterwards what was really used: `taken.used(tokens=650)`.
         """
-        return self._wait(lambda: self._shell.waits.take(self, rate, requests, tokens))
+        return self._wait(
+            "ctx.acquire()", lambda: self._shell.waits.take(self, rate, requests, tokens)
+        )
 
     def hold_rate(self, rate: str, duration: Duration) -> None:
         """Let nobody take from a rate for some time, as a Retry-After asks for."""
@@ -218,11 +220,11 @@ class TaskContext(Submitting):
         """Ask a person, who answers with `rt.answer()`. Meanwhile the task holds no slot."""
         if not isinstance(question, str) or not question.strip():
             raise InvalidOption(f"a question is text, not {question!r}")
-        return self._wait(lambda: self._shell.waits.ask(self, question))
+        return self._wait("ctx.ask()", lambda: self._shell.waits.ask(self, question))
 
-    def _wait(self, start: Callable[[], Awaitable[T]]) -> Wait[T]:
+    def _wait(self, what: str, start: Callable[[], Awaitable[T]]) -> Wait[T]:
         self.check_open()
-        return Wait(self._shell.door, start)
+        return Wait(self._shell.door, start, what)
 
     # -- children ---------------------------------------------------------------------------
 

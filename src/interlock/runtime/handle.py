@@ -91,7 +91,7 @@ class Handle(Generic[T]):
 
         Raises TaskFailed, from the cause, if the task did not succeed.
         """
-        return Wait(self._shell.door, self._value)
+        return Wait(self._shell.door, self._value, "handle.result()")
 
     async def _value(self) -> T:
         outcome = await self

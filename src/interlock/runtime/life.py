@@ -70,6 +70,8 @@ class Life:
         for leftover in left_in(shell.workspace.root):
             shell.take_in(s.Occupy(leftover.name, leftover.claims))
             leftover.watch(partial(self._vacated, leftover.name))
+        if shell.passed_over:
+            shell.log.passed_over(shell.passed_over)
         if self._ports.signals:
             self._signals.listen()
 
@@ -128,8 +130,15 @@ class Life:
         return await self._finish(alive) or cancelled, alive
 
     def _stop_everything(self) -> None:
-        if self.shell.broken is None and not self.shell.suspended:
-            self.shell.take_in(s.Shutdown())
+        shell = self.shell
+        if shell.broken is not None or shell.suspended:
+            return
+        if shell.remembered is not None and shell.remembered.unbound:
+            # The run stays open for tasks that nobody has brought again. What was brought must
+            # not have its one outcome only because the program failed before it was complete.
+            shell.suspend()
+        else:
+            shell.take_in(s.Shutdown())
 
     async def _wait(
         self, condition: Callable[[], bool], most: float | None, *, in_any_case: bool = False
@@ -258,6 +267,7 @@ class Life:
     def _signalled(self, number: int) -> None:
         if self._signal is None:
             self._signal = number
+            self.shell.log.interrupted(len(self.shell.attempts.alive), self._grace)
             self._interruption = self.shell.loop.create_task(
                 self._interrupt(), name=f"shutdown-{self.shell.run_id}"
             )

@@ -54,7 +54,29 @@ class Log:
 
     def unbound(self, tasks: tuple[str, ...]) -> None:
         """Tasks of a run that was taken up, and that the program did not bring again."""
-        self._write(logging.WARNING, "tasks_left_over", {"tasks": ", ".join(tasks)})
+        LOGGER.warning(
+            "tasks of an unfinished run were not submitted again, and it stays open: %s",
+            ", ".join(tasks),
+            extra={"interlock": {"run": self._run_id, "tasks": ", ".join(tasks)}},
+        )
+
+    def interrupted(self, running: int, grace: float) -> None:
+        """A signal came. In words: it is seen by a person at a terminal, and mostly nobody else."""
+        LOGGER.warning(
+            "interrupted: %d attempts may finish, for at most %g s; a second signal stops them",
+            running,
+            grace,
+            extra={"interlock": {"run": self._run_id, "running": running, "grace": grace}},
+        )
+
+    def passed_over(self, run_id: str) -> None:
+        """There is an unfinished run, and this is a new one."""
+        LOGGER.warning(
+            "run %s was not finished, and this is a new one; resume=%r takes it up",
+            run_id,
+            run_id,
+            extra={"interlock": {"run": self._run_id}},
+        )
 
     def trouble(self, error: Exception | None) -> None:
         """The journal cannot be written: nothing starts, and nothing is lost, until it can be."""

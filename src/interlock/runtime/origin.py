@@ -7,7 +7,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
-from interlock.errors import InvalidOption
 from interlock.journal.port import Journal
 from interlock.journal.reader import Reader, Run
 from interlock.journal.records import NotStored
@@ -55,6 +54,8 @@ class Origin(NamedTuple):
     first_token: int = 1
     disk: SqliteJournal | None = None
     """The journal, if it outlives the process."""
+    passed_over: str = ""
+    """An unfinished run that was not asked for."""
 
 
 def fresh_run_id(ports: Ports) -> str:
@@ -95,15 +96,10 @@ async def on_disk(
 
 
 def _former(read: Reader, resume: bool | str | None) -> Run | None:
-    """The run to go on from."""
+    """The run to go on from, if there is one."""
     if resume is None or resume is False:
         return None
-    if resume is not True:
-        return read.run(resume)
-    last = read.last_run()
-    if last is None:
-        raise InvalidOption(f"resume: there is no run in {read.path} to go on from")
-    return last
+    return read.last_run() if resume is True else read.run(resume)
 
 
 def is_whole(outcome: Outcome[Any]) -> bool:
@@ -119,9 +115,11 @@ async def _begin(
     # A token is a promise to the world outside, which does not know where a run begins.
     token = journal.read.last_token() + 1
     inherits = None if former is None else former.id
+    last = journal.read.last_run()
+    passed_over = last.id if former is None and last is not None and last.is_open else ""
     await journal.begin(run_id, now, inherits=inherits, options={"first_token": token})
     remembered = _remembered(journal, options, None, inherited)
-    return Origin(run_id, journal, now, 0.0, remembered, token, journal)
+    return Origin(run_id, journal, now, 0.0, remembered, token, journal, passed_over)
 
 
 def _successes(read: Reader, run: Run) -> dict[str, Done]:

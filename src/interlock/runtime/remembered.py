@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from interlock.errors import ChangedTask
+from interlock.journal.tasks import agent_name
 from interlock.kernel import stimuli as s
 from interlock.model.outcome import Outcome
 from interlock.model.task import Task
@@ -87,11 +88,12 @@ class Remembered:
     def _check_change(self, task: Task, known: Known) -> None:
         if known.outcome is None and self._when_changed == "rerun":
             return
-        what = "has ended" if known.outcome is not None else "was not finished"
+        changed = ", ".join(_differences(known.task, task)) or "what its agent is made of"
+        state = "had ended" if known.outcome is not None else "had not finished"
+        rerun = "" if known.outcome is not None else ", or say changed='rerun'"
         raise ChangedTask(
-            f"task {task.id!r} {what} in this run with another agent, prompt, arguments or claims; "
-            "give it another id, start a new run, or (if it was not finished) take the run up "
-            "with changed='rerun'"
+            f"task {task.id!r} is not what it was when this run was left ({changed} changed; it "
+            f"{state}). Give it another id, start a new run without resume{rerun}"
         )
 
     def asks_about(self, task_id: str) -> bool:
@@ -136,3 +138,12 @@ class Remembered:
             for task_id, known in self._known.items()
             if known.outcome is None and task_id not in self._brought
         )
+
+
+def _differences(old: Task, new: Task) -> Iterator[str]:
+    """Which parts of a task are not what they were, as far as the journal can tell."""
+    if old.agent != agent_name(new.agent):
+        yield "agent"
+    for name in ("prompt", "args", "kwargs", "claims"):
+        if getattr(old, name) != getattr(new, name):
+            yield name

@@ -90,6 +90,10 @@ class Runtime(Submitting):
     ) -> None:
         if resume and journal is None:
             raise InvalidOption("resume needs the journal of the run: journal='path'")
+        if not isinstance(journal, str | os.PathLike | None):
+            raise InvalidOption(f"journal is {journal!r}; it is the path of a file")
+        if isinstance(secrets, str):
+            secrets = (secrets,)
         self._journal = journal
         self._resume = resume
         self._durable = Durable(durability, interrupted, changed, not_durable, tuple(secrets))
@@ -205,6 +209,8 @@ class Runtime(Submitting):
 
         `async for event in rt.events()` ends when the run does.
         """
+        if isinstance(since, bool) or not isinstance(since, int) or since < 0:
+            raise InvalidOption(f"since is {since!r}; it is the number of an event, or 0")
         return self._shell.record.follow(since)
 
     def listen(self, listener: Callable[[Event], None]) -> Callable[[], None]:
@@ -212,6 +218,8 @@ class Runtime(Submitting):
 
         It is called on the event loop, and must be quick; what it raises is logged.
         """
+        if not callable(listener):
+            raise InvalidOption(f"a listener is a function that takes an event, not {listener!r}")
         return self._call(self._shell.record.listen, listener)
 
     @property

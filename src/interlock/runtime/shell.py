@@ -92,8 +92,8 @@ class Shell:
         self.epoch = origin.epoch
         """When the run began, in seconds since 1970."""
         self._zero = self.loop.time() - origin.elapsed
-        self._log = Log(run_id)
-        self.record = Record(origin.journal, self._log, self.epoch)
+        self.log = Log(run_id)
+        self.record = Record(origin.journal, self.log, self.epoch)
         self.attempts = Attempts(self, ports.chance, grace)
         self.waits = Waits(self)
         self.slots = Slots(self, ports.load, limits.auto, limits.gate)
@@ -107,6 +107,7 @@ class Shell:
         self._conditions: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
         self.keys: dict[str, Handle[Any]] = {}
         """Handles by idempotency key."""
+        self.passed_over = origin.passed_over
         self.remembered: Remembered | None = origin.remembered
         """What the journal knows of earlier runs, if there is one that outlives the process."""
         self._names: dict[str, int] = {}
@@ -299,14 +300,14 @@ class Shell:
 
     def warn_of_unbound(self, unbound: tuple[str, ...]) -> None:
         """Tell of unfinished tasks that the program has not brought again; the run stays open."""
-        self._log.unbound(unbound)
+        self.log.unbound(unbound)
 
     def break_off(self, error: BaseException) -> None:
         """A bug of ours: tell everybody who waits, and stop what runs."""
         if self.broken is not None:
             return
         self.broken = error
-        self._log.broken(error)
+        self.log.broken(error)
         self.attempts.stop_all()
         told = InterlockError(f"run {self.run_id} was ended by a bug in Interlock: {error!r}")
         told.__cause__ = error
@@ -456,7 +457,7 @@ class Shell:
             self._trouble = None
         elif self._trouble is None:
             self._trouble = (self.now(), error)
-        self._log.trouble(error)
+        self.log.trouble(error)
         self.look_at_conditions()
 
     def is_stuck(self) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import copy_context
 from datetime import datetime
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack, overload
 
 from interlock.errors import FatalError, InvalidOption
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from interlock.runtime.context import TaskContext
     from interlock.runtime.handle import Handle
     from interlock.runtime.shell import Shell
+
+_PLACEHOLDER = re.compile(r"\{\w*(\[[^]]*\])?\}")
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -101,6 +105,7 @@ class Submitting:
         among the arguments makes a dependency and arrives as its result. From any thread.
         """
         shell, parent = self._submits_to()
+        _check_options(options)
         if isinstance(agent, Task):
             if args or options:
                 raise InvalidOption("a Task has all its options already; use task.replace(...)")
@@ -128,13 +133,15 @@ class Submitting:
         ended is timed out. Whoever stops waiting for it cancels it.
         """
         shell, parent = self._submits_to()
+        if isinstance(tasks, Task) or not isinstance(tasks, Iterable):
+            raise InvalidOption(f"run() takes a list of tasks, not {tasks!r}")
         listed = list(tasks)
         latest = None if deadline is None else seconds(deadline, "deadline")
 
         async def run() -> RunResult:
             return await _run(shell, listed, parent, fail_fast, latest)
 
-        return Wait(shell.door, run)
+        return Wait(shell.door, run, "run()")
 
     @overload
     def map(
@@ -156,6 +163,7 @@ class Submitting:
         `writes="docs/{item}.md"`.
         """
         shell, parent = self._submits_to()
+        _check_options(options)
         listed = list(items)
 
         async def mapped() -> list[Outcome[Any]]:
@@ -168,7 +176,7 @@ class Submitting:
                 tasks.append(Task(task_id, agent, args=(item,), **own))
             return list((await _run(shell, tasks, parent, False, None)).outcomes)
 
-        return Wait(shell.door, mapped)
+        return Wait(shell.door, mapped, "map()")
 
 
 def fresh_id(shell: Shell, parent: TaskContext | None, name: str) -> str:
@@ -201,10 +209,25 @@ async def _run(
     return RunResult(outcomes, shell.now() - began, tuple(task.id for task in tasks))
 
 
+def _check_options(options: Mapping[str, Any]) -> None:
+    for name in options:
+        if name not in Options.__annotations__:
+            close = get_close_matches(name, Options.__annotations__, n=1)
+            meant = f"; did you mean {close[0]!r}?" if close else ""
+            raise InvalidOption(
+                f"there is no option {name!r}{meant} What an agent is to be called with by name "
+                f"goes into kwargs={{{name!r}: ...}}"
+            )
+
+
 def _filled(value: Any, item: Any, index: int) -> Any:
     if isinstance(value, str):
         # Not str.format: braces are also part of patterns, as in `{a,b}.py`.
-        return value.replace("{item}", str(item)).replace("{index}", str(index))
+        filled = value.replace("{item}", str(item)).replace("{index}", str(index))
+        unknown = _PLACEHOLDER.search(value.replace("{item}", "").replace("{index}", ""))
+        if unknown:
+            raise InvalidOption(f"{value!r}: {unknown[0]} is neither {{item}} nor {{index}}")
+        return filled
     if isinstance(value, Claim):
         return Claim(_filled(value.resource, item, index), value.mode, value.amount)
     if isinstance(value, (list, tuple)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import threading
+import warnings
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, Generic, TypeVar
 
@@ -18,20 +19,34 @@ forgets what it has been asked to call."""
 
 
 class Wait(Generic[T]):
-    """Nothing happens before it is awaited, or waited for."""
+    """Nothing happens before it is awaited, or waited for; if it never is, Python warns of it."""
 
-    __slots__ = ("_door", "_start")
+    __slots__ = ("_awaited", "_door", "_start", "_what")
 
-    def __init__(self, door: Door, start: Callable[[], Awaitable[T]]) -> None:
+    def __init__(self, door: Door, start: Callable[[], Awaitable[T]], what: str) -> None:
+        self._awaited = False
         self._door = door
         self._start = start
+        self._what = what
 
     def __await__(self) -> Generator[Any, None, T]:
+        self._awaited = True
         return self._start().__await__()
 
     def wait(self, timeout: float | None = None) -> T:
         """Block this thread until it is there; TimeoutError after `timeout` seconds."""
+        self._awaited = True
         return self._door.wait(self._start, timeout)
+
+    def drop(self) -> str:
+        """Do without it; what it would have been."""
+        self._awaited = True
+        return self._what
+
+    def __del__(self) -> None:
+        if not self._awaited:
+            text = f"{self._what} was never awaited (in a thread: .wait()), so it did nothing"
+            warnings.warn(text, RuntimeWarning, stacklevel=2, source=self)
 
 
 class Door:
