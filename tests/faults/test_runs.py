@@ -46,7 +46,6 @@ def test_a_violation_is_told_with_the_shortest_story_that_shows_it() -> None:
     story = make_story(seed)
     with BUGS[bug]():
         whole, short = Play(story).run(), shrink(story)
-        assert violations(short)
-        assert "14: " in tell(short)
+        assert violations(short)[0] in tell(short)
     assert len(short.record.events) < len(whole.record.events)
     assert len(short.story.acts) < len(whole.story.acts)
