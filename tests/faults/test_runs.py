@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from interlock.testing.runs.judge import violations
-from interlock.testing.runs.planted import BUGS
+from interlock.testing.runs.planted import BUGS, first_seed
 from interlock.testing.runs.play import Play
 from interlock.testing.runs.shrink import shrink
 from interlock.testing.runs.simulate import run_seeds
@@ -40,10 +40,12 @@ def test_the_same_seed_makes_the_same_run_whatever_the_hash_seed() -> None:
 
 
 def test_a_violation_is_told_with_the_shortest_story_that_shows_it() -> None:
-    story = make_story(0)
-    with BUGS["a run goes on when its caller has gone"]():
+    bug = "a run goes on when its caller has gone"
+    seed = first_seed(bug, range(500))
+    assert seed is not None
+    story = make_story(seed)
+    with BUGS[bug]():
         whole, short = Play(story).run(), shrink(story)
-        assert violations(short)
-        assert "14: " in tell(short)
+        assert violations(short)[0] in tell(short)
     assert len(short.record.events) < len(whole.record.events)
     assert len(short.story.acts) < len(whole.story.acts)

@@ -210,6 +210,8 @@ def _(original: Any) -> Any:
     async def run(
         shell: Any, tasks: Any, parent: Any, fail_fast: bool, deadline: float | None
     ) -> Any:
-        return await asyncio.shield(original(shell, tasks, parent, fail_fast, deadline))
+        work = asyncio.ensure_future(original(shell, tasks, parent, fail_fast, deadline))
+        work.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return await asyncio.shield(work)
 
     return run
