@@ -108,7 +108,7 @@ async def test_so_are_bad_submissions(submit: str) -> None:
             target.submit(agent, writes="..")
         with pytest.raises(InvalidOption, match="has all its options"):
             target.submit(Task("x", agent), priority=1)
-        with pytest.raises(TypeError):
+        with pytest.raises(InvalidOption, match="did you mean 'priority'"):
             target.submit(agent, prioritty=1)
 
     async with Runtime() as rt:

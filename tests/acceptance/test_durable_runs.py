@@ -23,7 +23,6 @@ from interlock import (
     ChangedTask,
     DuplicateId,
     Handle,
-    InvalidOption,
     Outcome,
     Rate,
     Retry,
@@ -32,6 +31,7 @@ from interlock import (
     Task,
     TaskContext,
     UnreadableJournal,
+    UsageError,
     run,
 )
 from interlock.journal.reader import Reader
@@ -618,7 +618,7 @@ async def test_a_capacity_stays_as_it_was_set(tmp_path: Path) -> None:
 async def test_a_changed_task_is_refused_or_run_as_the_user_chooses(tmp_path: Path) -> None:
     copy = await _cut_off(tmp_path)
     async with Runtime(journal=left_by_a_kill(copy), resume=True) as rt:
-        with pytest.raises(ChangedTask, match="'a' was not finished in this run with another"):
+        with pytest.raises(ChangedTask, match="'a' is not what it was when this run was left"):
             rt.submit(echo, 1, id="a")
         rt.submit(_ready(), id="a")
     async with Runtime(journal=copy, resume=True, changed="rerun") as rt:
@@ -656,7 +656,7 @@ async def test_tasks_that_nobody_brings_are_told_of_and_the_run_stays_open(
         async with Runtime(journal=copy, resume=True) as rt:
             assert rt.left_over == ("a",)
             await rt.submit(echo, 1)
-    assert "tasks_left_over" in caplog.text
+    assert "not submitted again, and it stays open: a" in caplog.text
     with Reader(copy) as reader:
         (found,) = reader.runs()
         assert found.is_open
@@ -796,11 +796,41 @@ def test_a_file_that_is_no_journal_is_left_alone(tmp_path: Path) -> None:
 
 
 async def test_who_fails_to_begin_lets_go_of_the_journal(tmp_path: Path) -> None:
-    with pytest.raises(InvalidOption, match="no run"):
-        async with Runtime(journal=tmp_path / "j.db", resume=True):
+    with pytest.raises(UsageError, match="no run"):
+        async with Runtime(journal=tmp_path / "j.db", resume="nobody"):
             raise AssertionError("there is nothing to resume")
     async with Runtime(journal=tmp_path / "j.db") as rt:
         assert (await rt.submit(echo, 1)).succeeded
+
+
+async def test_resume_begins_with_a_new_run_where_there_is_none(tmp_path: Path) -> None:
+    for _ in range(2):
+        async with Runtime(journal=tmp_path / "j.db", resume=True) as rt:
+            assert (await rt.submit(echo, 1)).succeeded
+
+
+async def test_an_unfinished_run_is_not_passed_over_in_silence(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    copy = await _cut_off(tmp_path)
+    with caplog.at_level(logging.WARNING, logger="interlock"):
+        async with Runtime(journal=copy) as rt:
+            await rt.submit(echo, 1)
+    assert "was not finished, and this is a new one" in caplog.text
+
+
+async def test_a_program_that_fails_half_way_leaves_what_it_brought_unfinished(
+    tmp_path: Path,
+) -> None:
+    copy = await _cut_off(tmp_path)
+    with pytest.raises(ChangedTask):
+        async with Runtime(journal=copy, resume=True, max_parallel=1) as rt:
+            held = rt.submit(asyncio.Event().wait, id="held")
+            rt.submit(echo, 1, id="b", after=[held])
+            rt.submit(echo, 1, id="a")
+    with Reader(copy) as reader:
+        (run,) = reader.runs()
+        assert {each.state for each in reader.tasks(run) if each.task_id == "b"} <= {State.BLOCKED}
 
 
 # -- retention ------------------------------------------------------------------------------

@@ -86,12 +86,8 @@ class Task:
         output: Any = None,
         labels: Mapping[str, str] = NOTHING,
     ) -> None:
-        if not isinstance(id, str):
-            raise InvalidOption(
-                f"a task is named by text, as in Task('docs', agent), not by {id!r}"
-            )
-        if not id.strip():
-            raise BlankId(f"a task needs an id that is not blank, not {id!r}")
+        if not isinstance(id, str) or not id.strip():
+            raise BlankId(f"a task needs an id, text that is not blank, not {id!r}")
         if isinstance(priority, bool) or not isinstance(priority, int):
             raise InvalidOption(f"task {id!r}: priority is {priority!r}; it must be a whole number")
         claimed = _checked(claims, id)
