@@ -97,9 +97,9 @@ class Program:
         more.append(rt.submit(self.asks, id="asks"))
         more.append(rt.submit(self.step, id="unwanted", after=["chain-3"]))
         await self._acknowledge(rt, more)
-        rt.cancel("unwanted")
-        await rt.saved()
-        self._truth.tell("ack", "unwanted", "cancelled")
+        if rt.cancel("unwanted"):
+            await rt.saved()
+            self._truth.tell("ack", "unwanted", "cancelled")
         for each in (*handles, *more):
             group.create_task(self._tell(each))
         await self._from_a_thread(rt)

@@ -220,7 +220,11 @@ class Reader:
 
     def outcome(self, run: Run, task_id: str) -> Outcome[Any] | None:
         """How a task of a run ended; None if it has not."""
-        settled = self.task(run, task_id).settled
+        return self.outcome_of(run, self.task(run, task_id))
+
+    def outcome_of(self, run: Run, row: TaskRow) -> Outcome[Any] | None:
+        """The same for a task that was looked up before."""
+        task_id, settled = row.task_id, row.settled
         if settled is None:
             return None
         found = self._rows(queries.EVENT, schema.seq(run.no, settled))

@@ -127,7 +127,7 @@ def _successes(read: Reader, run: Run) -> dict[str, Done]:
     found = _inherited(read, run)
     for row in read.tasks(run):
         if row.state is State.SUCCEEDED:
-            outcome = read.outcome(run, row.task_id)
+            outcome = read.outcome_of(run, row)
             if outcome is not None and is_whole(outcome):
                 found[row.task_id] = Done(row.fingerprint, outcome)
     return found
