@@ -304,6 +304,24 @@ async def test_a_folder_that_the_task_has_made_does_not_make_it_another_task(
         await program(rt)
 
 
+async def test_a_kill_in_the_middle_of_a_checkpoint_is_no_damage(tmp_path: Path) -> None:
+    journal, stay = tmp_path / "j.db", Stay()
+
+    async def program(rt: Runtime) -> None:
+        await rt.map(echo, range(200))
+        rt.submit(stay)
+        await stay.began.wait()
+
+    copy = await killed(journal, program)
+    # The first page has arrived in the file, and says that there are more; they are in the log.
+    with open(copy, "r+b") as file:
+        file.write(journal.read_bytes()[:4096])
+    assert copy.stat().st_size < journal.stat().st_size
+    stay.may_end.set()
+    async with Runtime(journal=copy, resume=True) as rt:
+        await program(rt)
+
+
 # -- attempts that were cut off -------------------------------------------------------------
 
 
@@ -618,7 +636,7 @@ async def test_a_capacity_stays_as_it_was_set(tmp_path: Path) -> None:
 async def test_a_changed_task_is_refused_or_run_as_the_user_chooses(tmp_path: Path) -> None:
     copy = await _cut_off(tmp_path)
     async with Runtime(journal=left_by_a_kill(copy), resume=True) as rt:
-        with pytest.raises(ChangedTask, match="'a' is not what it was when this run was left"):
+        with pytest.raises(ChangedTask, match="'a' is not what it was"):
             rt.submit(echo, 1, id="a")
         rt.submit(_ready(), id="a")
     async with Runtime(journal=copy, resume=True, changed="rerun") as rt:
@@ -656,7 +674,7 @@ async def test_tasks_that_nobody_brings_are_told_of_and_the_run_stays_open(
         async with Runtime(journal=copy, resume=True) as rt:
             assert rt.left_over == ("a",)
             await rt.submit(echo, 1)
-    assert "not submitted again, and it stays open: a" in caplog.text
+    assert "were not submitted again, and it stays open: a" in caplog.text
     with Reader(copy) as reader:
         (found,) = reader.runs()
         assert found.is_open
@@ -796,10 +814,10 @@ def test_a_file_that_is_no_journal_is_left_alone(tmp_path: Path) -> None:
 
 
 async def test_who_fails_to_begin_lets_go_of_the_journal(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no run"):
+    with pytest.raises(UsageError, match="no run 'nobody'"):
         async with Runtime(journal=tmp_path / "j.db", resume="nobody"):
             raise AssertionError("there is nothing to resume")
-    async with Runtime(journal=tmp_path / "j.db") as rt:
+    async with Runtime(journal=tmp_path / "j.db", resume=True) as rt:  # the first one is new
         assert (await rt.submit(echo, 1)).succeeded
 
 

@@ -19,6 +19,12 @@ _CHECKED = 256 * 1024 * 1024
 takes about half a second for the largest; rows have checksums of their own in any case."""
 
 
+_MAGIC = b"SQLite format 3\0"
+_PAGE = 4096
+_HEADER = 100
+"""So many bytes come before anything that a database holds."""
+
+
 def open_to_write(path: Path, durability: str, disk: Disk) -> sqlite3.Connection:
     """For the one writer; the journal is made if there is none, and brought up to date."""
     if not path.exists():
@@ -87,15 +93,21 @@ def check(path: Path, wholly: bool = True) -> None:
 
 
 def _check_header(path: Path) -> None:
-    # Immutable: so SQLite makes no files beside a database that may be somebody else's.
-    connection = _connect(path, "ro&immutable=1")
-    try:
-        (application,) = connection.execute("PRAGMA application_id").fetchone()
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        (page_size,) = connection.execute("PRAGMA page_size").fetchone()
-        (pages,) = connection.execute("PRAGMA page_count").fetchone()
-    finally:
-        connection.close()
+    """By its bytes. SQLite would make files beside one that may be somebody else's.
+
+    Or, told not to, it would take for damaged what a kill has left in the middle of a checkpoint:
+    such a file is whole only with its log.
+    """
+    with open(path, "rb") as file:
+        header = file.read(_HEADER)
+    if header[: len(_MAGIC)] != _MAGIC[: len(header)]:
+        raise damaged(path, "file is not a database")
+    page_size = int.from_bytes(header[16:18], "big")
+    pages = int.from_bytes(header[28:32], "big")
+    version = int.from_bytes(header[60:64], "big")
+    application = int.from_bytes(header[68:72], "big")
+    if 0 < len(header) < _HEADER:
+        raise damaged(path, "it was cut off in the middle")
     if application != APPLICATION_ID:
         raise UnreadableJournal(
             str(path),
@@ -108,8 +120,17 @@ def _check_header(path: Path) -> None:
             f"it was written by a newer Interlock (format {version}; this one knows {VERSION})",
             "Use that version, or choose another name for the journal",
         )
-    if os.stat(path).st_size % page_size or not pages:
+    size = os.stat(path).st_size
+    if (size < pages * page_size or size % _PAGE) and not _has_log(path):
         raise damaged(path, "it was cut off in the middle")
+
+
+def _has_log(path: Path) -> bool:
+    """Whether there is more of it in the log beside it."""
+    try:
+        return os.stat(f"{path}-wal").st_size > 0
+    except OSError:
+        return False
 
 
 def check_pages(path: Path) -> None:
@@ -189,7 +210,7 @@ def _create(path: Path, disk: Disk) -> None:
         connection = _connect(new, "rwc")
         try:
             connection.execute("PRAGMA synchronous = OFF")  # all of it is synced below
-            connection.execute("PRAGMA page_size = 4096")
+            connection.execute(f"PRAGMA page_size = {_PAGE}")
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             _migrate(connection)
