@@ -25,7 +25,7 @@ def test_every_public_name_can_be_imported() -> None:
 def test_what_type_checkers_see_is_what_is_there() -> None:
     tree = ast.parse(Path(interlock.__file__).read_bytes())
     homes = {
-        alias.name: node.module
+        alias.name: node.module or ""
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("interlock.")
         for alias in node.names
