@@ -93,10 +93,13 @@ async def test_a_group_that_is_resumed_runs_the_failed_one_again_and_keeps_the_o
     bad = {"t13": raises(OSError("once"))}
     result = await these(first).execute_group(group(*(assign(n, bad.get(n)) for n in names)))
     assert (result.agents_succeeded, result.agents_failed) == (26, 1)
-    result = await these(second).execute_group(group(*(assign(n) for n in names)))
+    resumed = these(second)
+    result = await resumed.execute_group(group(*(assign(n) for n in names)))
     assert result.all_succeeded
     assert [each.result.task_id for each in result.outcomes] == names
     assert second.began == ["t13"]
+    await resumed.execute_group(group(assign("t0")))  # from here on everything is new
+    assert second.began == ["t13", "t0"]
 
 
 async def test_groups_at_the_same_time_share_the_journal_and_later_ones_are_runs_of_their_own(

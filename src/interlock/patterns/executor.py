@@ -250,6 +250,7 @@ class ParallelExecutor:
         execution: Execution,
         claims: dict[str, tuple[Claim, ...]],
     ) -> None:
+        self._shared.check_open()  # again: locks may have taken their time
         group = execution.group
         tell(PARALLEL_GROUP_START, group=group.group_id, agents=len(group.assignments))
         at_once = None

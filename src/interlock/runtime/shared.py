@@ -44,8 +44,7 @@ class SharedRuntime:
         """Come in; to be followed by `leave()`."""
         while not self._over and self._house is not None and self._leave.done():
             await asyncio.wait([self._house])  # it is being left: the next one follows
-        if self._over:
-            raise ShuttingDown("this has been shut down, and takes no new work")
+        self.check_open()
         if self._house is None:
             self._open()
         self._guests += 1
@@ -66,6 +65,11 @@ class SharedRuntime:
         """Wait until the Runtime has been left, if nobody is in there any more."""
         if self._house is not None and self._leave.done():
             await asyncio.wait([self._house])
+
+    def check_open(self) -> None:
+        """Raise if there is to be no new work."""
+        if self._over:
+            raise ShuttingDown("this has been shut down, and takes no new work")
 
     def refuse(self) -> None:
         """Let nobody in from now on."""

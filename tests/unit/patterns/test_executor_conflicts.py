@@ -21,6 +21,7 @@ from interlock import (
     InvalidPattern,
     ParallelExecutionGroup,
     ResourceConflictError,
+    ShuttingDown,
     State,
 )
 from interlock.testing.virtual_run import simulate
@@ -345,6 +346,36 @@ def test_what_an_agent_has_locked_stays_locked_until_it_has_really_stopped() -> 
         await asyncio.sleep(30)
         assert lock.is_free
         assert (await ex.execute_group(group(assign("c", None, "a.py"), id="h"))).all_succeeded
+
+    played(main)
+
+
+def test_a_group_that_is_refused_after_it_took_its_locks_gives_them_back_at_once() -> None:
+    async def main() -> None:
+        engine, lock = Engine(), Watched()
+        ex = executor(engine, resource_lock=lock)
+        running = asyncio.ensure_future(ex.execute_group(_files()))
+        await asyncio.sleep(1.5)  # it has one of two
+        await ex.shutdown()
+        with pytest.raises(ShuttingDown):
+            await running
+        assert asyncio.get_running_loop().time() < 10
+        assert engine.began == []
+        assert lock.is_free
+
+    played(main)
+
+
+@pytest.mark.parametrize("on_conflict", ["refuse", "wait"])
+def test_a_group_that_the_runtime_refuses_is_not_waited_for(on_conflict: str) -> None:
+    async def main() -> None:
+        lock = Watched()
+        async with executor(resource_lock=lock, on_conflict=on_conflict) as ex:
+            await ex.runtime.shutdown()
+            with pytest.raises(ShuttingDown):
+                await ex.execute_group(_files())
+            assert asyncio.get_running_loop().time() < 10
+            assert lock.is_free
 
     played(main)
 

@@ -97,10 +97,11 @@ async def test_a_lock_can_be_waited_for() -> None:
     lock = InMemoryResourceLock()
     await lock.acquire("src/", "one")
     waiting = asyncio.ensure_future(lock.wait_until_free("src/a.py"))
+    await asyncio.sleep(0)
     await lock.acquire("b", "two")
     await lock.release("b", "two")
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
+    for _ in range(3):
+        await asyncio.sleep(0)
     assert not waiting.done()
     await lock.release("src/", "one")
     await waiting
