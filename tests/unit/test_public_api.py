@@ -7,6 +7,7 @@ import inspect
 import re
 import subprocess
 import sys
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 
@@ -24,14 +25,17 @@ def test_every_public_name_can_be_imported() -> None:
 def test_what_type_checkers_see_is_what_is_there() -> None:
     tree = ast.parse(Path(interlock.__file__).read_bytes())
     homes = {
-        alias.name: node.module
+        alias.name: node.module or ""
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("interlock.")
         for alias in node.names
     }
     assert {*homes, "__version__"} == set(interlock.__all__)
     for name, home in homes.items():
-        assert getattr(interlock, name).__module__ == home, name
+        value = getattr(interlock, name)
+        # Constants do not know where they come from.
+        assert getattr(value, "__module__", home) == home, name
+        assert getattr(import_module(home), name) is value, name
 
 
 def test_every_error_is_public_and_drawn_in_the_tree() -> None:
@@ -64,3 +68,13 @@ def test_importing_interlock_imports_none_of_its_rooms() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout.split() == []
+
+
+def test_pydantic_is_imported_by_those_who_use_it_alone() -> None:
+    code = (
+        "import sys, interlock; interlock.Runtime, interlock.Task; print('pydantic' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.split() == ["False"]

@@ -271,9 +271,14 @@ class Runtime(Submitting):
         """Give an unfinished task another priority."""
         self._take_in(s.Prioritize(_id(task), priority))
 
-    def set_capacity(self, resource: str, capacity: int) -> None:
-        """Change how much there is of a counted resource; `slots` is `max_parallel`."""
-        if resource == "slots":
+    def set_capacity(self, resource: str, capacity: int, *, new: bool = False) -> None:
+        """Change how much there is of a counted resource; `slots` is `max_parallel`.
+
+        `new` is for one that was not counted so far, and that no unfinished task claims.
+        """
+        if new:
+            self._take_in(s.Define(resource, capacity))
+        elif resource == "slots":
             self._call(self._shell.slots.resize, capacity)
         else:
             self._take_in(s.SetCapacity(resource, capacity))

@@ -6,7 +6,7 @@ import asyncio
 import concurrent.futures
 import threading
 import warnings
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any, Generic, TypeVar
 
 from interlock.errors import NotRunning, WouldBlockTheLoop
@@ -113,3 +113,17 @@ class Door:
             self._loop.call_soon_threadsafe(callback)
         except RuntimeError:
             raise NotRunning("the event loop of this Runtime is closed") from None
+
+
+async def undisturbed(work: Coroutine[Any, Any, None]) -> None:
+    """Do it to its end, however often the waiting for it is cancelled; cancelled then, if so."""
+    task = asyncio.get_running_loop().create_task(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    task.result()
+    if cancelled is not None:
+        raise cancelled
