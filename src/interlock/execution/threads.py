@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
@@ -100,8 +101,12 @@ class _Worker:
         self._jobs.put(None)
 
     def _work(self) -> None:
+        pid = os.getpid()
         while (job := self._next()) is not None:
-            self._owner.deliver(self, job, _run(job))
+            ending = _run(job)
+            if os.getpid() != pid:
+                os._exit(0)  # an agent forked, and its child came back here instead of ending
+            self._owner.deliver(self, job, ending)
             del job  # or an idle thread would keep an agent and its arguments alive
 
     def _next(self) -> Job | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from interlock.errors import AgentFailed, AttemptOver, InvalidOption, NotStorable, UnknownResource
+from interlock.errors import AgentFailed, AttemptOver, InvalidOption, UnknownResource
 from interlock.execution.backend import Backend, Job
 from interlock.execution.ending import Ending, raised
 from interlock.execution.manner import Place
@@ -143,8 +144,11 @@ class Attempts:
             ending = self._stored(_accepted(ending, task.output))
         if ending.rate:
             ending = self._held(ending)
-        if ending.fatal and self.fatal is None and ending.exception is not None:
-            self.fatal = (task.id, ending.exception)
+        if ending.exception is not None:
+            # Its story is told in the record: what its frames hold need not be kept with it.
+            traceback.clear_frames(ending.exception.__traceback__)
+            if ending.fatal and self.fatal is None:
+                self.fatal = (task.id, ending.exception)
         self.endings[task.id] = ending
         chance = 0.0 if ending.status is State.SUCCEEDED else self._chance.random()
         self._shell.report(
@@ -168,7 +172,7 @@ class Attempts:
             return ending
         try:
             disk.codec.dumps(ending.value, "result")
-        except NotStorable as error:
+        except Exception as error:  # noqa: BLE001 - a stranger's data may raise anything
             return raised(error)._replace(error=ErrorRecord("NotStorable", str(error), "", False))
         return ending
 

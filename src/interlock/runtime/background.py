@@ -6,14 +6,39 @@ import asyncio
 import concurrent.futures
 import contextlib
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from interlock.errors import NotRunning
+from interlock.errors import AttemptsStillAlive, NotRunning
 from interlock.runtime.runtime import Runtime
 
 T = TypeVar("T")
+
+
+_ABANDONED: list[set[asyncio.Task[Any]]] = []
+"""Tasks that would not end, kept from being destroyed: that would run their `finally` blocks."""
+
+
+def run_to_the_end(main: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine as asyncio.run() does, but do not wait for tasks that will not end.
+
+    Their loop is closed, so that they never run again.
+    """
+    runner = asyncio.Runner()
+    try:
+        return runner.run(main)
+    except AttemptsStillAlive:
+        left = asyncio.all_tasks(runner.get_loop())
+        if left:
+            _ABANDONED.append(left)
+            for task in left:
+                task._log_destroy_pending = False  # type: ignore[attr-defined]
+            runner.get_loop().close()
+        raise
+    finally:
+        if not runner.get_loop().is_closed():
+            runner.close()
 
 
 class _CalledOff(Exception):
@@ -39,7 +64,7 @@ class Background:
 
     def _work(self) -> None:
         try:
-            asyncio.run(self._live())
+            run_to_the_end(self._live())
         except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
             self._left.set_exception(error)
             if not self._entered.done():

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from interlock.errors import AttemptOver, InvalidOption
+from interlock.execution.coroutines import Coroutines
 from interlock.model.claim import Claim, Patterns, as_claims
 from interlock.model.duration import Duration, seconds
 from interlock.model.event import Kind
@@ -176,6 +177,10 @@ class TaskContext(Submitting):
             self._names = {}
         count = self._names[name] = self._names.get(name, 0) + 1
         return f"{self.plain_id}/{name}" if count == 1 else f"{self.plain_id}/{name}-{count}"
+
+    def runs_on_the_loop(self) -> bool:
+        """Whether it is a coroutine, which nothing runs but its loop."""
+        return isinstance(self._backend, Coroutines)
 
     def close(self) -> None:
         """Its outcome is decided."""

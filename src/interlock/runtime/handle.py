@@ -7,7 +7,7 @@ from collections.abc import Generator
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from interlock.errors import InterlockError, TaskFailed
+from interlock.errors import InterlockError, ShuttingDown, TaskFailed
 from interlock.execution.manner import Manner
 from interlock.model.outcome import Outcome, State
 from interlock.model.task import Task
@@ -117,6 +117,8 @@ class Handle(Generic[T]):
         if self.outcome is None:
             if self._shell.broken is not None:
                 raise InterlockError("the run was ended by a bug") from self._shell.broken
+            if self._shell.suspended:
+                raise ShuttingDown(f"run {self._shell.run_id} was interrupted")
             waiter: asyncio.Future[None] = self._shell.loop.create_future()
             if self._waiters is None:
                 self._waiters = []

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from interlock.model.claim import Claim
+from interlock.model.claim import Claim, Mode
+from interlock.model.conflict import conflicts
+from interlock.runtime.workspace import escaped
 
 
 class Leftover:
     """An attempt that would not stop, and what it holds."""
 
-    def __init__(self, name: str, claims: tuple[Claim, ...]) -> None:
+    def __init__(
+        self,
+        name: str,
+        claims: tuple[Claim, ...],
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
         self.name = name
         self.claims = claims
+        self._loop = loop
+        """The loop that it can only run on, if it is a coroutine."""
         self._gone = False
         self._watchers: list[Callable[[], None]] = []
 
@@ -25,6 +35,10 @@ class Leftover:
                 self._watchers.append(when_gone)
                 return
         when_gone()
+
+    def can_never_run_again(self) -> bool:
+        """Whether it is a coroutine whose loop was closed."""
+        return self._loop is not None and self._loop.is_closed()
 
     def vacate(self) -> None:
         """The attempt is gone. From any thread."""
@@ -49,7 +63,32 @@ def leave(workspace: Path, leftover: Leftover) -> None:
         _KEPT.setdefault(workspace, []).append(leftover)
 
 
-def left_in(workspace: Path) -> tuple[Leftover, ...]:
-    """What is still held there by attempts of earlier runs."""
+def left_in(workspace: Path) -> list[tuple[Leftover, tuple[Claim, ...]]]:
+    """What is still held there by attempts of earlier runs, and which claims that means there."""
     with _LOCK:
-        return tuple(_KEPT.get(workspace, ()))
+        kept = [(folder, each) for folder, listed in _KEPT.items() for each in listed]
+    found = []
+    for folder, each in kept:
+        if each.can_never_run_again():
+            each.vacate()
+        else:
+            found.append((each, _seen_from(workspace, folder, each.claims)))
+    return found
+
+
+def _seen_from(here: Path, there: Path, claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
+    """Claims of another workspace: names mean the same everywhere, paths where folders nest."""
+    if here == there:
+        return claims
+    seen = [claim for claim in claims if not claim.is_path]
+    for claim in claims:
+        if not claim.is_path:
+            continue
+        if here in there.parents:
+            below = escaped(there.relative_to(here).as_posix())
+            seen.append(Claim(f"{below}/{claim.resource}", claim.mode))
+        elif there in here.parents:
+            inside = escaped(here.relative_to(there).as_posix())
+            if conflicts(claim, Claim(f"{inside}/**", Mode.WRITE)):
+                seen.append(Claim("**", claim.mode))  # more than it is, rather than less
+    return tuple(seen)

@@ -67,8 +67,8 @@ class Life:
         shell.attempts.backends = self._ports.backends(shell.loop, self._coroutines, self._orphaned)
         if shell.remembered is not None and shell.remembered.past is not None:
             take_up(shell, shell.remembered.past, self._when_interrupted)
-        for leftover in left_in(shell.workspace.root):
-            shell.take_in(s.Occupy(leftover.name, leftover.claims))
+        for leftover, claims in left_in(shell.workspace.root):
+            shell.take_in(s.Occupy(leftover.name, claims))
             leftover.watch(partial(self._vacated, leftover.name))
         if shell.passed_over:
             shell.log.passed_over(shell.passed_over)
@@ -186,9 +186,9 @@ class Life:
         shell = self.shell
         for token, context in shell.attempts.alive.items():
             name = f"{context.task.id} of run {shell.run_id}"
-            shell.attempts.left[token] = leftover = Leftover(
-                name, context.task.claims + context.extra
-            )
+            claims = context.task.claims + context.extra
+            on_loop = shell.loop if context.runs_on_the_loop() else None
+            shell.attempts.left[token] = leftover = Leftover(name, claims, on_loop)
             leave(shell.workspace.root, leftover)
         return [context.task.id for context in shell.attempts.alive.values()]
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from interlock.journal.redaction import Redaction
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import Outcome, State
 
@@ -33,8 +34,9 @@ _BAD = {State.FAILED: logging.ERROR, State.CONFLICTED: logging.ERROR}
 class Log:
     """Writes events to the standard logger `interlock`; its handlers decide what follows."""
 
-    def __init__(self, run_id: str) -> None:
+    def __init__(self, run_id: str, redaction: Redaction) -> None:
         self._run_id = run_id
+        self._redaction = redaction
 
     def is_on(self) -> bool:
         """Whether anybody wants to read anything."""
@@ -92,7 +94,11 @@ class Log:
     def _write(
         self, level: int, message: str, about: dict[str, Any], error: BaseException | None = None
     ) -> None:
-        about = {"run": self._run_id} | {name: value for name, value in about.items() if value}
+        about = {"run": self._run_id} | {
+            name: self._redaction.text(value) if isinstance(value, str) else value
+            for name, value in about.items()
+            if value
+        }
         try:
             LOGGER.log(level, str(message), exc_info=error, extra={"interlock": about})
         except Exception:  # noqa: BLE001 - a stranger's handler or filter must not hurt the run

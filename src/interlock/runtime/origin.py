@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 from interlock.journal.port import Journal
 from interlock.journal.reader import Reader, Run
 from interlock.journal.records import NotStored
+from interlock.journal.redaction import Redaction
 from interlock.journal.sqlite import SqliteJournal
 from interlock.journal.store import Durability
 from interlock.kernel import instructions as do
@@ -54,6 +55,8 @@ class Origin(NamedTuple):
     first_token: int = 1
     disk: SqliteJournal | None = None
     """The journal, if it outlives the process."""
+    redaction: Redaction = Redaction(())
+    """For what is written elsewhere than in the journal."""
     passed_over: str = ""
     """An unfinished run that was not asked for."""
 
@@ -64,9 +67,10 @@ def fresh_run_id(ports: Ports) -> str:
     return f"{at:%Y%m%d-%H%M%S}-{ports.chance.getrandbits(32):08x}"
 
 
-def in_memory(run_id: str, ports: Ports) -> Origin:
+def in_memory(run_id: str, options: Durable, ports: Ports) -> Origin:
     """A new run that nobody will take up."""
-    return Origin(run_id, ports.journal(), ports.wall())
+    redaction = Redaction(options.secrets)
+    return Origin(run_id, ports.journal(), ports.wall(), redaction=redaction)
 
 
 async def on_disk(
@@ -119,7 +123,8 @@ async def _begin(
     passed_over = last.id if former is None and last is not None and last.is_open else ""
     await journal.begin(run_id, now, inherits=inherits, options={"first_token": token})
     remembered = _remembered(journal, options, None, inherited)
-    return Origin(run_id, journal, now, 0.0, remembered, token, journal, passed_over)
+    redaction = journal.codec.redaction
+    return Origin(run_id, journal, now, 0.0, remembered, token, journal, redaction, passed_over)
 
 
 def _successes(read: Reader, run: Run) -> dict[str, Done]:
@@ -147,7 +152,10 @@ async def _take_up(journal: SqliteJournal, run: Run, options: Durable, ports: Po
     elapsed = max(ports.wall() - run.started_at, past.latest)
     remembered = _remembered(journal, options, past, _inherited(journal.read, run))
     first_token = max(past.last_token, journal.read.last_token()) + 1
-    return Origin(run.id, journal, run.started_at, elapsed, remembered, first_token, journal)
+    redaction = journal.codec.redaction
+    return Origin(
+        run.id, journal, run.started_at, elapsed, remembered, first_token, journal, redaction
+    )
 
 
 def _remembered(

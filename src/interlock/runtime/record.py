@@ -7,6 +7,7 @@ import weakref
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
+from interlock.errors import UsageError
 from interlock.journal.port import Journal
 from interlock.model.event import Event
 from interlock.runtime.log import Log
@@ -19,6 +20,7 @@ class Record:
     """Numbers the events of a run, has them journaled turn by turn, and tells of them then."""
 
     def __init__(self, journal: Journal, log: Log, epoch: float) -> None:
+        self.loop = asyncio.get_running_loop()
         self._journal = journal
         self._log = log
         self._epoch = epoch
@@ -51,7 +53,8 @@ class Record:
             for event in events:
                 try:
                     listener(event)
-                except Exception as error:  # noqa: BLE001 - a listener must not hurt the run
+                except (Exception, asyncio.CancelledError, SystemExit) as error:  # noqa: BLE001
+                    # A listener must not hurt the run.
                     self._log.listener_failed(listener, error)
         self._wake()
 
@@ -108,6 +111,8 @@ class _Follower(AsyncIterator[Event]):
         self._ahead: deque[Event] = deque()
 
     async def __anext__(self) -> Event:
+        if asyncio.get_running_loop() is not self._record.loop:
+            raise UsageError("follow events on the event loop of the Runtime; others use listen()")
         while not self._ahead:
             self.read_on(1000)
             if not self._ahead:

@@ -9,7 +9,7 @@ from typing import Any
 from interlock.model.duration import Duration
 from interlock.model.result import RunResult
 from interlock.model.task import Task
-from interlock.runtime.background import Background
+from interlock.runtime.background import Background, run_to_the_end
 from interlock.runtime.limits import MaxParallel
 from interlock.runtime.runtime import Runtime
 
@@ -35,6 +35,6 @@ def run(
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(main())
+        return run_to_the_end(main())
     with Background(max_parallel, **options) as background:
         return background.runtime.run(tasks, fail_fast=fail_fast, deadline=deadline).wait()

@@ -146,7 +146,7 @@ class Runtime(Submitting):
 
     async def _origin(self) -> Origin:
         if self._journal is None:
-            return in_memory(self.run_id, self._ports)
+            return in_memory(self.run_id, self._durable, self._ports)
         return await on_disk(
             self._journal, self._resume, self.run_id, self._durable, self._ports, self._trouble
         )

@@ -27,6 +27,7 @@ from interlock.errors import (
     ShuttingDown,
     UnknownResource,
     UnknownTask,
+    UsageError,
 )
 from interlock.kernel import instructions as do
 from interlock.kernel import stimuli as s
@@ -92,7 +93,7 @@ class Shell:
         self.epoch = origin.epoch
         """When the run began, in seconds since 1970."""
         self._zero = self.loop.time() - origin.elapsed
-        self.log = Log(run_id)
+        self.log = Log(run_id, origin.redaction)
         self.record = Record(origin.journal, self.log, self.epoch)
         self.attempts = Attempts(self, ports.chance, grace)
         self.waits = Waits(self)
@@ -102,6 +103,7 @@ class Shell:
         self._usage: dict[str, Usage] = {}
         self._todo: list[Decision] = []
         self._scheduled = False
+        self._deciding = False
         self._committing = False
         self._timer: asyncio.TimerHandle | None = None
         self._conditions: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
@@ -131,10 +133,20 @@ class Shell:
             raise NotRunning(f"run {self.run_id} is over; enter a new Runtime")
         if self.suspended:
             raise ShuttingDown(f"run {self.run_id} was interrupted; take it up with resume=True")
+        if self._deciding:
+            # A signal handler of the program runs on this very thread, between any two lines.
+            raise UsageError(
+                "called in the middle of a decision, as from a signal handler; "
+                "hand it over with loop.call_soon_threadsafe()"
+            )
         if self.slots.is_watching:
             self.slots.look()
         now = self.now()
-        decisions: list[Decision] = list(self.kernel.handle(stimulus, now))
+        self._deciding = True
+        try:
+            decisions: list[Decision] = list(self.kernel.handle(stimulus, now))
+        finally:
+            self._deciding = False
         for index, each in enumerate(decisions):
             if isinstance(each, do.Settle):
                 decisions[index] = self._outcome(each)
@@ -491,6 +503,8 @@ class Shell:
 
     def cancel(self, task_id: str, reason: str) -> bool:
         """End a task; False if it has ended already."""
+        if not isinstance(reason, str):
+            raise InvalidOption(f"the reason of a cancellation is text, not {reason!r}")
         if self.handle_of(task_id).outcome is not None or self.kernel.state(task_id).is_end:
             return False
         self.take_in(s.Cancel(task_id, reason))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import threading
+import time
 import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any, Generic, TypeVar
@@ -73,14 +74,22 @@ class Door:
                 answer.set_exception(error)
 
         self._hand_over(call)
+        return self._answer(answer, None)
+
+    def _answer(self, answer: concurrent.futures.Future[T], timeout: float | None) -> T:
+        """What the loop answers, unless it is closed before it can."""
+        until = None if timeout is None else time.monotonic() + timeout
         while True:
+            left = _PATIENCE if until is None else min(_PATIENCE, until - time.monotonic())
             try:
-                return answer.result(_PATIENCE)
+                return answer.result(max(left, 0.0))
             except concurrent.futures.TimeoutError:
                 if answer.done():  # it was the answer
                     raise
                 if self._loop.is_closed():
                     raise NotRunning("the event loop of this Runtime is closed") from None
+                if until is not None and time.monotonic() >= until:
+                    raise
 
     def wait(self, start: Callable[[], Awaitable[T]], timeout: float | None) -> T:
         """Have something awaited on the loop, in the context of this thread, and wait for it."""
@@ -97,14 +106,14 @@ class Door:
 
         self._hand_over(lambda: tasks.append(self._loop.create_task(relay())))
         try:
-            return answer.result(timeout)
+            return self._answer(answer, timeout)
         except concurrent.futures.TimeoutError:
             if answer.done():  # the TimeoutError was the answer
                 raise
         # Whoever gives up gets its slot back first, so wait for the end of the wait.
         self._hand_over(lambda: tasks and tasks[0].cancel())
         try:
-            return answer.result()
+            return self._answer(answer, None)
         except (asyncio.CancelledError, concurrent.futures.CancelledError):
             raise TimeoutError(f"not there after {timeout:g} s") from None
 

@@ -63,7 +63,7 @@ class Workspace:
             raise ClaimOutsideWorkspace(
                 f"task {task_id!r}: {claim} leads to {_shown(real)}, outside the workspace"
             )
-        return self._spelled(claim, _escaped(inside), "/".join(parts[len(literal) :]), real)
+        return self._spelled(claim, escaped(inside), "/".join(parts[len(literal) :]), real)
 
     def _spelled(self, claim: Claim, literal: str, tail: str, real: str) -> Claim:
         if tail:
@@ -93,7 +93,7 @@ def _literal(part: str) -> str | None:
     return None if _SPECIAL.search(_ESCAPED.sub("", part)) else _ESCAPED.sub(r"\1", part)
 
 
-def _escaped(path: str) -> str:
+def escaped(path: str) -> str:
     """A path as a pattern that matches nothing else."""
     return _SPECIAL.sub(r"\\\g<0>", path)
 

@@ -69,7 +69,7 @@ class Play:
                 )
         except Hung as hung:
             self.hung = hung
-        for leftover in left_in(self._runtime(0)._workspace.root):
+        for leftover, _ in left_in(self._runtime(0)._workspace.root):
             leftover.vacate()  # their loop is gone: what hangs in it holds nothing any more
         return self
 
