@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from interlock.journal.codec import Codec
 from interlock.journal.reader import Reader, Run
 from interlock.model.event import Event, Kind
-from interlock.model.outcome import State
+from interlock.model.outcome import Outcome, State
 from interlock.runtime.origin import KNOWN
 from interlock.runtime.past import CUT_OFF_AT_MOST
 from interlock.testing.replay import replay
@@ -28,9 +29,10 @@ def violations(folder: Path, *, closed: bool) -> Iterator[str]:
             yield "something was acknowledged, and there is no journal"
         return
     with Reader(journal, Codec(KNOWN)) as reader:
+        earlier: dict[str, Outcome[Any]] = {}
         for run in reader.runs():
             own = [line for line in truth if line.run == run.id]
-            yield from _of_a_run(reader, run, own)
+            yield from _of_a_run(reader, run, own, earlier)
         if closed:
             run = reader.runs()[-1]
             open_ = [row.task_id for row in reader.tasks(run) if not row.state.is_end]
@@ -84,7 +86,9 @@ def _of_the_truth(truth: list[Line]) -> Iterator[str]:
             answered.add(line.run)
 
 
-def _of_a_run(reader: Reader, run: Run, truth: list[Line]) -> Iterator[str]:
+def _of_a_run(
+    reader: Reader, run: Run, truth: list[Line], earlier: dict[str, Outcome[Any]]
+) -> Iterator[str]:
     events = list(reader.all_events(run))
     numbers = [event.number for event in events]
     if numbers != list(range(1, len(numbers) + 1)):
@@ -92,15 +96,19 @@ def _of_a_run(reader: Reader, run: Run, truth: list[Line]) -> Iterator[str]:
     started = {event.data.token for event in events if event.kind is Kind.STARTED}
     ends = Counter(event.task_id for event in events if event.kind in _ENDS)
     yield from (f"{task} has {count} ends" for task, count in ends.items() if count > 1)
-    yield from _not_lost(events, truth)
+    yield from _not_lost(events, truth, earlier)
     for line in truth:
         if line.what == "ran" and int(line.more[0]) not in started:
             yield f"{line.task} ran with token {line.more[0]}, which the journal does not know"
 
 
-def _not_lost(events: list[Event], truth: list[Line]) -> Iterator[str]:
+def _not_lost(
+    events: list[Event], truth: list[Line], earlier: dict[str, Outcome[Any]]
+) -> Iterator[str]:
     submitted = {event.task_id for event in events if event.kind is Kind.SUBMITTED}
-    outcomes = {event.task_id: event.data for event in events if event.kind in _ENDS}
+    # What an earlier run has done is durable there, and told before it is noted in this one.
+    outcomes = earlier
+    outcomes |= {event.task_id: event.data for event in events if event.kind in _ENDS}
     for line in truth:
         if line.what == "ack" and line.more == ("submitted",) and line.task not in submitted:
             yield f"{line.task} was acknowledged, and is lost"

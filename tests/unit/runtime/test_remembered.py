@@ -50,11 +50,11 @@ def test_what_was_unfinished_has_a_past() -> None:
 
 def test_a_changed_task_is_refused_unless_it_may_run() -> None:
     changed = Task("a", prompt="another")
-    with pytest.raises(ChangedTask, match="had not finished"):
+    with pytest.raises(ChangedTask, match="prompt changed; it had not finished"):
         Remembered(_same, _past(Task("a"))).find(changed)
     assert Remembered(_same, _past(Task("a")), when_changed="rerun").find(changed) is None
     ended = _past(Task("a"), outcome=DONE)
-    with pytest.raises(ChangedTask, match="had ended"):
+    with pytest.raises(ChangedTask, match="it had ended"):
         Remembered(_same, ended, when_changed="rerun").find(changed)
 
 
