@@ -55,9 +55,10 @@ class Kernel:
         protected: Iterable[str] = (),
         first_token: int = 1,
         fold_case: bool = False,
+        first_come: bool = False,
     ) -> None:
         table = Table(slots, capacities or {}, rates or {}, protected, fold_case)
-        self._run = run = Run(table, first_token)
+        self._run = run = Run(table, first_token, first_come)
         self._steering = steering = Steering(run)
         occupants = Occupants(run)
         self._announced: float | None = None

@@ -6,7 +6,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from interlock.errors import InvalidOption, NotRunning
 from interlock.journal.port import Records
@@ -42,6 +42,8 @@ from interlock.runtime.workspace import Workspace
 
 T = TypeVar("T")
 
+Order = Literal["best", "first_come"]
+
 
 class Runtime(Submitting):
     """Runs tasks; no two that conflict at the same time.
@@ -58,7 +60,8 @@ class Runtime(Submitting):
     relative to. `capacity` says how much there is of counted resources, `limits` gives rates and
     breakers, `protected` paths can never be claimed for writing. `max_parallel=Auto(1, 16)` follows
     the load of the machine between these bounds; above that of the `gate` nothing starts, unless
-    nothing runs.
+    nothing runs. `order` is who starts first among those who could: whoever makes the run short, or
+    `first_come`.
 
     `journal` is a file that keeps the run: whatever happens to this process, `resume=True` (or the
     id of a run) goes on where it was. The program submits the same tasks again: what succeeded is
@@ -80,6 +83,7 @@ class Runtime(Submitting):
         limits: Mapping[str, Rate | Breaker] | None = None,
         gate: Gate | None = None,
         protected: Iterable[str] = (),
+        order: Order = "best",
         grace: Duration = 30.0,
         durability: Durability = "full",
         interrupted: WhenInterrupted = "rerun",
@@ -97,7 +101,7 @@ class Runtime(Submitting):
         self._journal = journal
         self._resume = resume
         self._durable = Durable(durability, interrupted, changed, not_durable, tuple(secrets))
-        _check_choices(self._durable)
+        _check_choices(self._durable, order)
         self._ports = ports or Ports()
         self._workspace = Workspace(workspace)
         self._grace = seconds(grace, "grace")
@@ -109,6 +113,7 @@ class Runtime(Submitting):
             rates=self._limits.rates,
             protected=tuple((protected,) if isinstance(protected, str) else protected),
             fold_case=self._workspace.fold_case,
+            first_come=order == "first_come",
         )
         self._kernel = self._make_kernel()  # at once: it has the errors for impossible options
         self._life: Life | None = None
@@ -310,14 +315,16 @@ def _id(task: str | Handle[Any]) -> str:
     return task.task_id if isinstance(task, Handle) else task
 
 
-def _check_choices(options: Durable) -> None:
+def _check_choices(options: Durable, order: str) -> None:
     choices = {
         "durability": ("full", "normal"),
         "interrupted": ("rerun", "ask", "fail"),
         "changed": ("refuse", "rerun"),
         "not_durable": ("refuse", "mark"),
     }
+    given = {name: getattr(options, name) for name in choices} | {"order": order}
+    choices["order"] = ("best", "first_come")
     for name, allowed in choices.items():
-        value = getattr(options, name)
+        value = given[name]
         if value not in allowed:
             raise InvalidOption(f"{name} is {value!r}; it can be {' or '.join(map(repr, allowed))}")
