@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextvars import Context, copy_context
 from functools import partial
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
-from interlock.errors import InvalidOption, NotRunning
+from interlock.errors import InterlockError, InvalidOption, NotRunning
 from interlock.journal.port import Records
 from interlock.journal.store import Durability
 from interlock.kernel import stimuli as s
@@ -19,9 +20,10 @@ from interlock.model.limits import Breaker, Rate
 from interlock.model.load import Gate
 from interlock.model.outcome import Outcome
 from interlock.model.progress import Progress
+from interlock.model.task import Task
 from interlock.model.why import Explanation
 from interlock.runtime.context import TaskContext
-from interlock.runtime.handle import Handle
+from interlock.runtime.handle import Handle, Running
 from interlock.runtime.life import Life
 from interlock.runtime.limits import MaxParallel, check_gate, slots_of, sorted_out
 from interlock.runtime.origin import (
@@ -35,6 +37,7 @@ from interlock.runtime.origin import (
 from interlock.runtime.ports import Ports
 from interlock.runtime.remembered import WhenChanged, WhenInterrupted
 from interlock.runtime.shell import Shell
+from interlock.runtime.submission import Prepared, prepare
 from interlock.runtime.submitting import Submitting
 from interlock.runtime.wait import Door
 from interlock.runtime.waits import Question
@@ -189,6 +192,23 @@ class Runtime(Submitting):
     def _submits_to(self) -> tuple[Shell, TaskContext | None]:
         return self._shell, None
 
+    def prepare(self, task: Task) -> Prepared:
+        """Look through a task, for `post`: what is wrong with it raises here, on any thread."""
+        prepared = prepare(self._shell, task)
+        self._kernel.check(prepared.task)
+        return prepared
+
+    def post(
+        self, prepared: Prepared, taken: Callable[[Handle[Any] | InterlockError], None]
+    ) -> None:
+        """Submit a task from another thread without waiting for the event loop.
+
+        `taken` is called there, with the handle; or with an error that `submit` would have raised,
+        if the run has no place for it: its id, its dependencies, a shutdown.
+        """
+        shell = self._shell
+        shell.door.post(_take, shell, prepared, copy_context(), taken)
+
     # -- looking ----------------------------------------------------------------------------
 
     def why(self, task: str | Handle[Any]) -> Explanation:
@@ -198,6 +218,10 @@ class Runtime(Submitting):
     def progress(self) -> Progress:
         """How many tasks are in which state, all at one moment."""
         return self._call(self._kernel.progress)
+
+    def running(self) -> tuple[Running, ...]:
+        """The attempts that are alive at this moment, also those that were told to stop."""
+        return self._call(self._shell.running)
 
     def handle(self, task_id: str) -> Handle[Any]:
         """The handle of a task of this run."""
@@ -309,6 +333,20 @@ class Runtime(Submitting):
 
     def _call(self, function: Callable[..., T], *args: Any) -> T:
         return self._shell.door.call(function, *args)
+
+
+def _take(
+    shell: Shell,
+    prepared: Prepared,
+    context: Context,
+    taken: Callable[[Handle[Any] | InterlockError], None],
+) -> None:
+    try:
+        handle = shell.submit([prepared], context)[0]
+    except InterlockError as error:
+        taken(error)
+    else:
+        taken(handle)
 
 
 def _id(task: str | Handle[Any]) -> str:
