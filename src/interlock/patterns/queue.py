@@ -5,7 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
@@ -20,7 +20,6 @@ from interlock.errors import (
     WouldDeadlock,
 )
 from interlock.model.duration import Duration
-from interlock.model.task import Task
 from interlock.patterns.queue_end import finish_with_the_program
 from interlock.patterns.queue_future import TaskFuture
 from interlock.patterns.queue_names import Names
@@ -82,9 +81,13 @@ class TaskQueue:
         """Queue a task. What is wrong with it raises here, and nothing is queued."""
         if self._is_durable:
             return self.submit_tasks([task])[0]
-        [(future, made)] = self._named([task])
+        future = self._future(task)
+        with self._lock:
+            self._refuse_when_closed()
+            after = self._names.name(task, future)
         # Not waiting for the queue's thread: all that can be wrong is seen from here.
         try:
+            made = as_task(task, future.task_id, after, self._ownership)
             prepared = self.runtime.prepare(made)
             with self._lock:
                 self._refuse_when_closed()
@@ -97,17 +100,24 @@ class TaskQueue:
 
     def submit_tasks(self, tasks: Iterable[AgentTask]) -> list[TaskFuture]:
         """Queue tasks together, all or, with an error, none. They may come after each other."""
-        named = self._named(list(tasks))
-        futures = [future for future, _ in named]
+        listed = list(tasks)
+        futures = [self._future(task) for task in listed]
+        with self._lock:
+            self._refuse_when_closed()
+            after = self._names.name_all(listed, futures)
 
         def take_in() -> None:
-            handles = self.runtime.submit_all([made for _, made in named])
+            handles = self.runtime.submit_all(made)
             self._unfinished.update((each.task_id, each) for each in futures)
             for future, handle in zip(futures, handles, strict=True):
                 future.taken(handle)
 
         door = self.runtime.door
         try:
+            made = [
+                as_task(task, future.task_id, before, self._ownership)
+                for task, future, before in zip(listed, futures, after, strict=True)
+            ]
             door.call(take_in)
         except BaseException:
             self._forget(futures)
@@ -116,29 +126,10 @@ class TaskQueue:
             self._background.wait(self.runtime.saved)
         return futures
 
-    def _named(self, tasks: Sequence[AgentTask]) -> list[tuple[TaskFuture, Task]]:
-        """Each task with its Future, and as the Runtime takes it; from now on ids mean these."""
-        for task in tasks:
-            if not isinstance(task, AgentTask):
-                raise InvalidOption(f"{task!r} is no AgentTask; write AgentTask('architect', ...)")
-        futures = [TaskFuture(self._background, each.agent_type, self._ended) for each in tasks]
-        with self._lock:
-            self._refuse_when_closed()
-            self._names.name(tasks, futures)
-            try:
-                after = [self._names.ids_of(task) for task in tasks]
-            except BaseException:
-                self._names.forget(futures)
-                raise
-        try:
-            made = [
-                as_task(task, future.task_id, before, self._ownership)
-                for task, future, before in zip(tasks, futures, after, strict=True)
-            ]
-        except BaseException:
-            self._forget(futures)
-            raise
-        return list(zip(futures, made, strict=True))
+    def _future(self, task: AgentTask) -> TaskFuture:
+        if not isinstance(task, AgentTask):
+            raise InvalidOption(f"{task!r} is no AgentTask; write AgentTask('architect', ...)")
+        return TaskFuture(self._background, task.agent_type, self._ended)
 
     def _refuse_when_closed(self) -> None:
         if self._closed:

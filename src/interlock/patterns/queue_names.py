@@ -23,13 +23,22 @@ class Names:
         self._made: dict[str, int] = {}
         self._used: dict[str, int] = {}
 
-    def name(self, tasks: Sequence[AgentTask], futures: Sequence[TaskFuture]) -> None:
-        """Give each Future the id of its task; all of them or, with an error, none."""
+    def name(self, task: AgentTask, future: TaskFuture) -> tuple[str, ...]:
+        """Give a Future the id of its task; the ids of those that it comes after."""
+        after = self._ids_of(task) if task.after != () else ()
+        self._name(task, future)
+        return after
+
+    def name_all(
+        self, tasks: Sequence[AgentTask], futures: Sequence[TaskFuture]
+    ) -> list[tuple[str, ...]]:
+        """The same for several, which may come after each other; with an error, for none."""
         named: list[TaskFuture] = []
         try:
             for task, future in zip(tasks, futures, strict=True):
                 self._name(task, future)
                 named.append(future)
+            return [self._ids_of(task) for task in tasks]
         except BaseException:
             self.forget(named)
             raise
@@ -56,11 +65,9 @@ class Names:
                 else:
                     self._last[future.name] = future.earlier
 
-    def ids_of(self, task: AgentTask) -> tuple[str, ...]:
+    def _ids_of(self, task: AgentTask) -> tuple[str, ...]:
         """The ids, in the Runtime, of the tasks that one comes after."""
         after = task.after
-        if after == ():
-            return ()
         if isinstance(after, (str, concurrent.futures.Future)) or not isinstance(after, Iterable):
             return (self._id_of(after, task),)
         return tuple(self._id_of(each, task) for each in after)
