@@ -194,7 +194,9 @@ class Runtime(Submitting):
 
     def prepare(self, task: Task) -> Prepared:
         """Look through a task, for `post`: what is wrong with it raises here, on any thread."""
-        prepared = prepare(self._shell, task)
+        shell = self._shell
+        # With a journal it takes a look at the history, which only the loop may take.
+        prepared = self._call(prepare, shell, task) if shell.is_durable else prepare(shell, task)
         self._kernel.check(prepared.task)
         return prepared
 
