@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -155,6 +156,34 @@ def test_no_more_than_max_parallel_run_at_once(tmp_path: Path) -> None:
         assert "no slot is free" in status["tasks"][-1]["waits_for"][0]
         two.let_go.set()
         assert third.result() == 0
+
+
+def test_above_its_gate_a_queue_runs_one_task_at_a_time_and_says_why(tmp_path: Path) -> None:
+    # Some memory is always in use, so this gate is never open.
+    with TaskQueue(workspace=tmp_path, max_memory_percent=0.01) as queue, Gate() as gate:
+        held(queue, gate, "a")  # which starts, as nothing runs
+        second = queue.submit_task(AgentTask("b", "", [], lambda: 2))
+        [reason] = queue.get_status()["tasks"][1]["waits_for"]
+        assert "memory" in reason
+        assert queue.get_status()["running_agents"] == ["a"]
+        gate.let_go.set()
+        assert second.result() == 2
+    with pytest.raises(InvalidOption, match="cpu"):
+        TaskQueue(max_cpu_percent=101)
+
+
+def test_below_its_gate_a_queue_runs_as_many_as_ever(tmp_path: Path) -> None:
+    with TaskQueue(workspace=tmp_path, max_memory_percent=100) as queue, Gate() as gate:
+        held(queue, gate, "a")
+        assert queue.submit_task(AgentTask("b", "", [], lambda: 2)).result() == 2
+
+
+def test_the_status_tells_how_busy_the_machine_is(queue: TaskQueue) -> None:
+    status = queue.get_status()
+    assert re.fullmatch(r"\d+\.\d of \d+ GB", status["memory"])
+    while (cpu := queue.get_status()["cpu"]) is None:
+        pass  # it takes a tenth of a second to measure
+    assert re.fullmatch(r"\d+ %", cpu)
 
 
 def test_an_unrelated_task_starts_at_once_behind_a_hundred_that_wait(queue: TaskQueue) -> None:

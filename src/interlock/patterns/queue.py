@@ -20,8 +20,10 @@ from interlock.errors import (
     WouldDeadlock,
 )
 from interlock.model.duration import Duration
+from interlock.model.load import Gate
 from interlock.patterns.queue_end import finish_with_the_program
 from interlock.patterns.queue_future import TaskFuture
+from interlock.patterns.queue_load import LoadText
 from interlock.patterns.queue_names import Names
 from interlock.patterns.queue_ownership import FileOwnership
 from interlock.patterns.queue_status import QueueStatus, Snapshot
@@ -41,9 +43,10 @@ class TaskQueue:
     its files. Until then it takes up no thread. Higher priority goes first, first come first served
     among equals. Leaving the block finishes what was submitted, leaving it by an error cancels it.
 
-    `ownership` says what each agent type may modify. `workspace`, `journal`, `resume` and `grace`
-    are those of the Runtime, which is there as `runtime`, to look at and to steer. (`background` is
-    one that is there already, for tests.)
+    Above `max_cpu_percent` or `max_memory_percent` of the machine nothing starts, unless nothing
+    runs. `ownership` says what each agent type may modify. `workspace`, `journal`, `resume` and
+    `grace` are those of the Runtime, which is there as `runtime`, to look at and to steer.
+    (`background` is one that is there already, for tests.)
     """
 
     def __init__(
@@ -59,17 +62,19 @@ class TaskQueue:
         grace: Duration = 30.0,
         background: Background | None = None,
     ) -> None:
+        gate = None
         if max_cpu_percent is not None or max_memory_percent is not None:
-            raise InvalidOption("max_cpu_percent and max_memory_percent are not there yet")
+            gate = Gate(max_cpu_percent, max_memory_percent)
         self._ownership = ownership
         self._is_durable = journal is not None
         self._lock = threading.Lock()
         self._closed = False
         self._names = Names()
+        self._load = LoadText()
         self._unfinished: dict[str, TaskFuture] = {}
         if background is None:
             background = Background(
-                max_parallel, workspace, journal, resume, order="first_come", grace=grace
+                max_parallel, workspace, journal, resume, order="first_come", gate=gate, grace=grace
             )
             finish_with_the_program(self)
         self._background = background
@@ -152,7 +157,7 @@ class TaskQueue:
         with suppress(NotRunning):  # then there is nothing to see
             self.runtime.door.call(self._look, snapshot)
             snapshot.explain(self.runtime)
-        return snapshot.status(self._closed)
+        return snapshot.status(self._closed, *self._load.read())
 
     def _look(self, snapshot: Snapshot) -> None:
         snapshot.take(self.runtime, list(self._unfinished.values()))

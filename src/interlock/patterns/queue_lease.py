@@ -114,11 +114,18 @@ def started(pid: int) -> str | None:
         with open(f"/proc/{pid}/stat", "rb") as file:
             # The fields stand behind the name of the program, which may hold anything.
             fields = file.read().rpartition(b")")[2].split()
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
         return None if os.path.exists("/proc/self/stat") else _started_by_ps(pid)
     # A dead process stays in the table until its parent has looked; it does nothing any more.
-    return None if fields[0] in (b"Z", b"X") else f"{boot} {fields[19].decode()}"
+    return None if fields[0] in (b"Z", b"X") else f"{_boot()} {fields[19].decode()}"
+
+
+def _boot() -> str:
+    """Which start of the system this is: times of processes count from there."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return "some boot"
 
 
 def _started_by_ps(pid: int) -> str | None:  # pragma: no cover - systems without /proc

@@ -35,7 +35,7 @@ class QueueStatus(TypedDict):
     tasks: list[TaskStatus]
     shutting_down: bool
     cpu: str | None
-    memory: str | None
+    memory: str
 
 
 class Snapshot:
@@ -75,7 +75,7 @@ class Snapshot:
         for start in range(0, len(self._waiting), _AT_ONCE):
             runtime.door.call(_explain, self._waiting[start : start + _AT_ONCE])
 
-    def status(self, shutting_down: bool) -> QueueStatus:
+    def status(self, shutting_down: bool, cpu: str | None, memory: str) -> QueueStatus:
         """All of it, as data."""
         return QueueStatus(
             running_agents=self._agents,
@@ -83,8 +83,8 @@ class Snapshot:
             queued_tasks=len(self._waiting),
             tasks=self._tasks,
             shutting_down=shutting_down,
-            cpu=None,
-            memory=None,
+            cpu=cpu,
+            memory=memory,
         )
 
 
