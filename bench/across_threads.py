@@ -39,6 +39,23 @@ def measure() -> Iterator[Figure]:
         against = median(a / b for a, b in zip(queue, bare, strict=True))
         yield Figure(f"queue {name}: against the bare runtime", against, 1.3, "×")
 
+    gaps = sorted(gap for _ in range(ROUNDS) for gap in _gaps())
+    yield Figure("queue start after a release, median", median(gaps) * 1e3, 1.0, "ms")
+    yield Figure("queue start after a release, p99", gaps[len(gaps) * 99 // 100] * 1e3, unit="ms")
+
+
+def _gaps() -> list[float]:
+    """Seconds from the end of an agent to the start of the next one that waited for its file."""
+    moments: list[float] = []
+
+    def work() -> None:
+        moments.extend((perf_counter(), perf_counter()))
+
+    with TaskQueue(SLOTS) as queue:
+        for number in range(200):
+            queue.submit_task(AgentTask(f"a{number}", "work", ["file"], work))
+    return [start - end for end, start in zip(moments[1::2], moments[2::2], strict=False)]
+
 
 def _one_by_one(submit: Submit) -> None:
     for number in range(SIZE):

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 import interlock
-from interlock import AgentTask, AttemptsStillAlive, ShuttingDown, TaskQueue, WouldDeadlock
+from interlock import AgentTask, AttemptsStillAlive, Kind, ShuttingDown, TaskQueue, WouldDeadlock
+from interlock.journal.reader import Reader
 
 
 def test_shutdown_finishes_what_is_queued() -> None:
@@ -210,6 +211,12 @@ def test_a_queue_with_a_journal_takes_up_what_was_done(tmp_path: Path) -> None:
         futures = [queue.submit_task(work(name)) for name in ("a", "b")]
         assert [each.result() for each in futures] == ["a", "b"]
     assert ran == ["a", "b"]
+    with Reader(journal) as reader:
+        last = reader.last_run()
+        assert last is not None
+        told = [(event.kind, event.task_id) for event in reader.all_events(last)]
+        assert (Kind.INHERITED, "a") in told
+        assert (Kind.SETTLED, "b") in told
 
 
 def _doing(ran: list[str], name: str) -> Any:
