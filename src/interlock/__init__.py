@@ -88,6 +88,11 @@ if TYPE_CHECKING:
         ProgressCallback,
     )
     from interlock.patterns.executor_shutdown import ShutdownManager, ShutdownResult
+    from interlock.patterns.queue import TaskQueue
+    from interlock.patterns.queue_delegate import delegate_tasks_parallel
+    from interlock.patterns.queue_ownership import FileOwnership
+    from interlock.patterns.queue_registry import AgentRegistry
+    from interlock.patterns.queue_task import AgentTask
     from interlock.runtime.context import TaskContext, cancelled, current
     from interlock.runtime.handle import Handle
     from interlock.runtime.run import run
@@ -115,6 +120,8 @@ __all__ = [
     "AgentException",
     "AgentFailed",
     "AgentOutcome",
+    "AgentRegistry",
+    "AgentTask",
     "AlreadyRunning",
     "AttemptOver",
     "AttemptsStillAlive",
@@ -133,6 +140,7 @@ __all__ = [
     "Event",
     "Explanation",
     "FatalError",
+    "FileOwnership",
     "Gate",
     "Handle",
     "IllegalTransition",
@@ -174,6 +182,7 @@ __all__ = [
     "Task",
     "TaskContext",
     "TaskFailed",
+    "TaskQueue",
     "UnknownDependency",
     "UnknownResource",
     "UnknownTask",
@@ -186,6 +195,7 @@ __all__ = [
     "cancelled",
     "conflicts",
     "current",
+    "delegate_tasks_parallel",
     "process",
     "read",
     "run",
@@ -209,12 +219,15 @@ _HOMES = {
     "PARALLEL_VALIDATION_ERROR": "interlock.patterns.executor_events",
     "AgentAssignment": "interlock.patterns.executor_models",
     "AgentOutcome": "interlock.patterns.executor_models",
+    "AgentRegistry": "interlock.patterns.queue_registry",
+    "AgentTask": "interlock.patterns.queue_task",
     "Auto": "interlock.model.load",
     "Breaker": "interlock.model.limits",
     "Claim": "interlock.model.claim",
     "ErrorRecord": "interlock.model.outcome",
     "Event": "interlock.model.event",
     "Explanation": "interlock.model.why",
+    "FileOwnership": "interlock.patterns.queue_ownership",
     "Gate": "interlock.model.load",
     "Handle": "interlock.runtime.handle",
     "InMemoryResourceLock": "interlock.patterns.executor_locks",
@@ -239,10 +252,12 @@ _HOMES = {
     "State": "interlock.model.outcome",
     "Task": "interlock.model.task",
     "TaskContext": "interlock.runtime.context",
+    "TaskQueue": "interlock.patterns.queue",
     "Usage": "interlock.model.usage",
     "cancelled": "interlock.runtime.context",
     "conflicts": "interlock.model.conflict",
     "current": "interlock.runtime.context",
+    "delegate_tasks_parallel": "interlock.patterns.queue_delegate",
     "process": "interlock.execution.process",
     "read": "interlock.model.claim",
     "run": "interlock.runtime.run",

@@ -311,7 +311,17 @@ class ResourceConflictError(InterlockError):
 
 
 class AgentAlreadyRunningError(InterlockError):
-    """An agent of which there is to be one runs already; the text says where and since when."""
+    """An agent of which there is to be one runs: in process `pid` on `host`, since `since`."""
+
+    def __init__(self, agent: str, pid: int, host: str, since: str) -> None:
+        self.agent = agent
+        self.pid = pid
+        self.host = host
+        self.since = since
+        super().__init__(
+            f"agent {agent!r} runs already: in process {pid} on {host}, since {since}; "
+            "let that one end first"
+        )
 
 
 class KernelError(InterlockError):

@@ -42,6 +42,19 @@ def test_closing_can_cancel() -> None:
         background.runtime.submit(agent)
 
 
+def test_closing_need_not_wait() -> None:
+    background = Background()
+    held = threading.Event()
+    handle = background.runtime.submit(held.wait)
+    background.close(wait=False)
+    assert not background.is_over
+    held.set()
+    background.close()
+    assert background.is_over
+    assert handle.outcome is not None
+    assert handle.outcome.status is State.SUCCEEDED
+
+
 def test_leaving_its_block_by_an_error_cancels() -> None:
     async def agent(ctx: TaskContext) -> None:
         await ctx.sleep("1h")

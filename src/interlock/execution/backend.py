@@ -17,7 +17,10 @@ class Caps(NamedTuple):
 
 
 class Sink(Protocol):
-    """Where a backend reports to; called on the thread of the event loop only."""
+    """Where a backend reports to; called on the thread of the event loop only, but for `post`."""
+
+    def post(self, function: Callable[..., object], *args: Any) -> None:
+        """From any thread: have this called on the event loop. NotRunning if that is closed."""
 
     def ended(self, token: int, ending: Ending, *, gone: bool = True) -> None:
         """An attempt ended. `gone`: nothing of it is left running; otherwise `gone()` follows."""

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
+from interlock.errors import NotRunning
 from interlock.execution.backend import Caps, Job
 from interlock.execution.ending import Ending, raised, returned
 
@@ -49,8 +50,8 @@ class Threads:
         """Hand an ending over to the event loop; called on the thread."""
         worker.unheard = job.token
         try:
-            self._loop.call_soon_threadsafe(self._ended, worker, job, ending)
-        except RuntimeError:  # the loop was closed while the agent was still running
+            job.sink.post(self._ended, worker, job, ending)
+        except NotRunning:  # the loop was closed while the agent was still running
             self.give_up(worker)
 
     def give_up(self, worker: _Worker) -> None:

@@ -53,8 +53,10 @@ _Opened = list[tuple[Item, int, Profile]]
 class Admission:
     """The queue in front of the claim table."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, strict: bool) -> None:
         self.table = table
+        self._strict = strict
+        """Priority is a promise: to start before those with less of it overtakes nobody."""
         self.slots = table.slots
         self.turn = 0
         self.paused = False
@@ -439,7 +441,7 @@ class Admission:
         limit = 2 * self.slots.capacity
         passer = waiter.arrival
         for older in line.older(waiter):
-            if older.passed.last_passer == passer:
+            if older.passed.last_passer == passer or self._outranks(waiter, older):
                 continue
             # Patterns stand in the line of their prefix folder without meeting all of it.
             patterned = waiter.profile.patterned or older.profile.patterned
@@ -453,6 +455,13 @@ class Admission:
             if passed.times >= limit and older not in self.closers:
                 self.closers[older] = None
                 self._close_lines(older)
+
+    def _outranks(self, waiter: Waiter, older: Waiter) -> bool:
+        if not self._strict:
+            return False
+        assert waiter.item is not None
+        assert older.item is not None
+        return waiter.item[0][0] < older.item[0][0]
 
     def _close_lines(self, waiter: Waiter) -> None:
         waiter.was_passed().closes = True
@@ -512,7 +521,9 @@ class Admission:
         else:
             return
         # It may be passed for several amounts at once, which counts once.
-        if counted.turn < waiter.turn and counted.passed.last_taker != waiter.arrival:
+        if counted.turn >= waiter.turn or self._outranks(waiter, counted):
+            return
+        if counted.passed.last_taker != waiter.arrival:
             passed = counted.was_passed()
             passed.last_taker = waiter.arrival
             passed.for_capacity += 1

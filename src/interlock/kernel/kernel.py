@@ -23,6 +23,7 @@ from interlock.model.claim import Claim, uses
 from interlock.model.limits import Rate
 from interlock.model.outcome import State
 from interlock.model.progress import Progress
+from interlock.model.task import Task
 from interlock.model.why import Explanation
 
 
@@ -55,9 +56,10 @@ class Kernel:
         protected: Iterable[str] = (),
         first_token: int = 1,
         fold_case: bool = False,
+        first_come: bool = False,
     ) -> None:
         table = Table(slots, capacities or {}, rates or {}, protected, fold_case)
-        self._run = run = Run(table, first_token)
+        self._run = run = Run(table, first_token, first_come)
         self._steering = steering = Steering(run)
         occupants = Occupants(run)
         self._announced: float | None = None
@@ -138,6 +140,10 @@ class Kernel:
         for timer in self._run.timers.due(self._run.now):
             timer.action(self._run.now)
             self._run.work_off()
+
+    def check(self, task: Task) -> None:
+        """Raise for claims of a task that can never be granted, as a submission would."""
+        self._run.table.check(task.id, task.claims)
 
     def state(self, task_id: str) -> State:
         """The state of a task of this run."""

@@ -4,6 +4,8 @@ Priority first. Then wide claims: whoever conflicts with more than half of all u
 seldom finds nothing in its way that it goes first when it does. Then whoever has the longest chain
 of work behind it, with half of its own; then whoever claims the most; then whoever came first.
 All of it is fixed when a task becomes ready. docs/architecture.md has the reasons.
+
+First come, first served knows priority and arrival alone.
 """
 
 from __future__ import annotations
@@ -30,6 +32,12 @@ def start_rank(entry: Entry, unfinished: int) -> Rank:
         if unfinished > 2 and 2 * (counted.users if writes else counted.writers) > unfinished:
             rank = WIDE
     return (-priority, -rank, -claimed)
+
+
+def first_come_rank(entry: Entry, _unfinished: int) -> Rank:
+    """By priority; among equals whoever became ready first, whatever it claims."""
+    priority = entry.extras.priority
+    return (-(entry.task.priority if priority is None else priority), 0, 0)
 
 
 def count_claims(needs: Needs, by: int) -> None:

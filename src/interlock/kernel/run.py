@@ -21,7 +21,7 @@ from interlock.kernel import stimuli as s
 from interlock.kernel.admission import Admission
 from interlock.kernel.instructions import Change, Instruction, Refused, Settle, Start, Stop
 from interlock.kernel.midflight import Midflight
-from interlock.kernel.order import count_claims, start_rank
+from interlock.kernel.order import count_claims, first_come_rank, start_rank
 from interlock.kernel.pasts import Pasts
 from interlock.kernel.records import Attempt, Entry, Group, Occupant, Story
 from interlock.kernel.states import FIRST_STATES, FOLLOWERS
@@ -41,9 +41,10 @@ _REMEMBERED = 10_000
 class Run:
     """The life of every task of one run."""
 
-    def __init__(self, table: Table, first_token: int) -> None:
+    def __init__(self, table: Table, first_token: int, first_come: bool) -> None:
         self.table = table
-        self.admission = Admission(table)
+        self._rank = first_come_rank if first_come else start_rank
+        self.admission = Admission(table, strict=first_come)
         self.timers = Timers()
         self.midflight = Midflight(self)
         self.pasts = Pasts(self)
@@ -186,7 +187,7 @@ class Run:
     def enqueue(self, entry: Entry) -> None:
         """Let a ready task wait for claims and a slot."""
         self._arrivals += 1
-        rank = start_rank(entry, len(self.entries))
+        rank = self._rank(entry, len(self.entries))
         if len(self._ranks) > _REMEMBERED:
             self._ranks.clear()
         admission = self.admission

@@ -125,6 +125,10 @@ class Attempts:
             context.close()
         self.remind(self.grace)
 
+    def post(self, function: Callable[..., object], *args: Any) -> None:
+        """From any thread: have this called on the event loop."""
+        self._shell.door.post(function, *args)
+
     # -- the sink ---------------------------------------------------------------------------
 
     def ended(self, token: int, ending: Ending, *, gone: bool = True) -> None:

@@ -81,18 +81,29 @@ class Background:
                 if await self._leave:
                     raise _CalledOff  # leaving the block by an error is how to cancel
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the Runtime was left."""
+        return self._left.done()
+
     def wait(self, start: Callable[[], Awaitable[T]], timeout: float | None = None) -> T:
         """Have something awaited on the loop, and wait for it."""
         if self._loop is None or self._left.done():
             raise NotRunning("this has been closed")
         return self.runtime.door.wait(start, timeout)
 
-    def close(self, *, cancel: bool = False, timeout: float | None = None) -> None:
-        """Leave the Runtime: wait for all that was submitted, or `cancel` it. Twice is fine."""
+    def close(
+        self, *, cancel: bool = False, timeout: float | None = None, wait: bool = True
+    ) -> None:
+        """Leave the Runtime: wait for all that was submitted, or `cancel` it. Twice is fine.
+
+        Without `wait`, it is left when all has ended, and this returns at once.
+        """
         with self._closing:
             if self._loop is not None and not self._left.done():
                 self._loop.call_soon_threadsafe(self._end, cancel)
-        self._left.result(timeout)
+        if wait:
+            self._left.result(timeout)
 
     def _end(self, cancel: bool) -> None:
         assert self._leave is not None

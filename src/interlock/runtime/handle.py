@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextvars import Context
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from interlock.errors import InterlockError, ShuttingDown, TaskFailed
 from interlock.execution.manner import Manner
+from interlock.model.claim import Claim
 from interlock.model.outcome import Outcome, State
 from interlock.model.task import Task
 from interlock.model.why import Explanation
@@ -18,6 +20,18 @@ if TYPE_CHECKING:
     from interlock.runtime.shell import Shell
 
 T = TypeVar("T")
+
+
+class Running(NamedTuple):
+    """An attempt that is alive: `stopping` if it was told to stop and is not gone.
+
+    `since` is in seconds since the run began.
+    """
+
+    task_id: str
+    claims: tuple[Claim, ...]
+    since: float
+    stopping: bool
 
 
 class Handle(Generic[T]):
@@ -49,7 +63,7 @@ class Handle(Generic[T]):
         self._shell = shell
         self._manner = manner
         self._context = context
-        self._waiters: list[asyncio.Future[None]] | None = None
+        self._waiters: list[Callable[[BaseException | None], None]] | None = None
         self.parent = parent
         """The attempt whose child it is, if it is one: its task and token."""
         self.task = task
@@ -120,22 +134,42 @@ class Handle(Generic[T]):
             if self._shell.suspended:
                 raise ShuttingDown(f"run {self._shell.run_id} was interrupted")
             waiter: asyncio.Future[None] = self._shell.loop.create_future()
-            if self._waiters is None:
-                self._waiters = []
-            self._waiters.append(waiter)
+            self.when_settled(partial(_resolve, waiter))
             await waiter
+
+    def when_settled(self, callback: Callable[[BaseException | None], None]) -> None:
+        """Have this called on the loop once the outcome is there, with None.
+
+        With an error, if there will be no outcome. At once, if that is known already. It must be
+        quick, and must not raise.
+        """
+        if self.outcome is not None:
+            callback(None)
+        elif self._shell.broken is not None:
+            callback(self._shell.broken)
+        elif self._waiters is None:
+            self._waiters = [callback]
+        else:
+            self._waiters.append(callback)
 
     def settle(self, outcome: Outcome[T]) -> None:
         """The one outcome is there."""
         self.outcome = outcome
         waiters, self._waiters = self._waiters, None
         for waiter in waiters or ():
-            if not waiter.done():
-                waiter.set_result(None)
+            waiter(None)
 
     def give_up(self, error: BaseException) -> None:
         """There will be no outcome."""
         waiters, self._waiters = self._waiters, None
         for waiter in waiters or ():
-            if not waiter.done():
-                waiter.set_exception(error)
+            waiter(error)
+
+
+def _resolve(waiter: asyncio.Future[None], error: BaseException | None) -> None:
+    if waiter.done():
+        return
+    if error is None:
+        waiter.set_result(None)
+    else:
+        waiter.set_exception(error)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextvars import Context, copy_context
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
-from interlock.errors import InvalidOption, NotRunning
+from interlock.errors import InterlockError, InvalidOption, NotRunning
 from interlock.journal.port import Records
 from interlock.journal.store import Durability
 from interlock.kernel import stimuli as s
@@ -19,9 +20,10 @@ from interlock.model.limits import Breaker, Rate
 from interlock.model.load import Gate
 from interlock.model.outcome import Outcome
 from interlock.model.progress import Progress
+from interlock.model.task import Task
 from interlock.model.why import Explanation
 from interlock.runtime.context import TaskContext
-from interlock.runtime.handle import Handle
+from interlock.runtime.handle import Handle, Running
 from interlock.runtime.life import Life
 from interlock.runtime.limits import MaxParallel, check_gate, slots_of, sorted_out
 from interlock.runtime.origin import (
@@ -35,12 +37,15 @@ from interlock.runtime.origin import (
 from interlock.runtime.ports import Ports
 from interlock.runtime.remembered import WhenChanged, WhenInterrupted
 from interlock.runtime.shell import Shell
+from interlock.runtime.submission import Prepared, prepare
 from interlock.runtime.submitting import Submitting
 from interlock.runtime.wait import Door
 from interlock.runtime.waits import Question
 from interlock.runtime.workspace import Workspace
 
 T = TypeVar("T")
+
+Order = Literal["best", "first_come"]
 
 
 class Runtime(Submitting):
@@ -58,7 +63,8 @@ class Runtime(Submitting):
     relative to. `capacity` says how much there is of counted resources, `limits` gives rates and
     breakers, `protected` paths can never be claimed for writing. `max_parallel=Auto(1, 16)` follows
     the load of the machine between these bounds; above that of the `gate` nothing starts, unless
-    nothing runs.
+    nothing runs. `order` is who starts first among those who could: whoever makes the run short, or
+    `first_come`.
 
     `journal` is a file that keeps the run: whatever happens to this process, `resume=True` (or the
     id of a run) goes on where it was. The program submits the same tasks again: what succeeded is
@@ -80,6 +86,7 @@ class Runtime(Submitting):
         limits: Mapping[str, Rate | Breaker] | None = None,
         gate: Gate | None = None,
         protected: Iterable[str] = (),
+        order: Order = "best",
         grace: Duration = 30.0,
         durability: Durability = "full",
         interrupted: WhenInterrupted = "rerun",
@@ -97,7 +104,7 @@ class Runtime(Submitting):
         self._journal = journal
         self._resume = resume
         self._durable = Durable(durability, interrupted, changed, not_durable, tuple(secrets))
-        _check_choices(self._durable)
+        _check_choices(self._durable, order)
         self._ports = ports or Ports()
         self._workspace = Workspace(workspace)
         self._grace = seconds(grace, "grace")
@@ -109,6 +116,7 @@ class Runtime(Submitting):
             rates=self._limits.rates,
             protected=tuple((protected,) if isinstance(protected, str) else protected),
             fold_case=self._workspace.fold_case,
+            first_come=order == "first_come",
         )
         self._kernel = self._make_kernel()  # at once: it has the errors for impossible options
         self._life: Life | None = None
@@ -184,6 +192,25 @@ class Runtime(Submitting):
     def _submits_to(self) -> tuple[Shell, TaskContext | None]:
         return self._shell, None
 
+    def prepare(self, task: Task) -> Prepared:
+        """Look through a task, for `post`: what is wrong with it raises here, on any thread."""
+        shell = self._shell
+        # With a journal it takes a look at the history, which only the loop may take.
+        prepared = self._call(prepare, shell, task) if shell.is_durable else prepare(shell, task)
+        self._kernel.check(prepared.task)
+        return prepared
+
+    def post(
+        self, prepared: Prepared, taken: Callable[[Handle[Any] | InterlockError], None]
+    ) -> None:
+        """Submit a task from another thread without waiting for the event loop.
+
+        `taken` is called there, with the handle; or with an error that `submit` would have raised,
+        if the run has no place for it: its id, its dependencies, a shutdown.
+        """
+        shell = self._shell
+        shell.door.post(_take, shell, prepared, copy_context(), taken)
+
     # -- looking ----------------------------------------------------------------------------
 
     def why(self, task: str | Handle[Any]) -> Explanation:
@@ -193,6 +220,10 @@ class Runtime(Submitting):
     def progress(self) -> Progress:
         """How many tasks are in which state, all at one moment."""
         return self._call(self._kernel.progress)
+
+    def running(self) -> tuple[Running, ...]:
+        """The attempts that are alive at this moment, also those that were told to stop."""
+        return self._call(self._shell.running)
 
     def handle(self, task_id: str) -> Handle[Any]:
         """The handle of a task of this run."""
@@ -306,18 +337,34 @@ class Runtime(Submitting):
         return self._shell.door.call(function, *args)
 
 
+def _take(
+    shell: Shell,
+    prepared: Prepared,
+    context: Context,
+    taken: Callable[[Handle[Any] | InterlockError], None],
+) -> None:
+    try:
+        handle = shell.submit([prepared], context)[0]
+    except InterlockError as error:
+        taken(error)
+    else:
+        taken(handle)
+
+
 def _id(task: str | Handle[Any]) -> str:
     return task.task_id if isinstance(task, Handle) else task
 
 
-def _check_choices(options: Durable) -> None:
+def _check_choices(options: Durable, order: str) -> None:
     choices = {
         "durability": ("full", "normal"),
         "interrupted": ("rerun", "ask", "fail"),
         "changed": ("refuse", "rerun"),
         "not_durable": ("refuse", "mark"),
     }
+    given = {name: getattr(options, name) for name in choices} | {"order": order}
+    choices["order"] = ("best", "first_come")
     for name, allowed in choices.items():
-        value = getattr(options, name)
+        value = given[name]
         if value not in allowed:
             raise InvalidOption(f"{name} is {value!r}; it can be {' or '.join(map(repr, allowed))}")

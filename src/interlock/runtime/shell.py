@@ -42,7 +42,7 @@ from interlock.runtime.attempts import Attempts
 from interlock.runtime.breakers import Breakers
 from interlock.runtime.context import TaskContext
 from interlock.runtime.estimates import Estimates
-from interlock.runtime.handle import Handle
+from interlock.runtime.handle import Handle, Running
 from interlock.runtime.limits import Limits, quotas
 from interlock.runtime.log import Log
 from interlock.runtime.origin import Origin
@@ -50,7 +50,7 @@ from interlock.runtime.ports import Ports
 from interlock.runtime.record import Record
 from interlock.runtime.remembered import Remembered
 from interlock.runtime.slots import Slots
-from interlock.runtime.submission import submit
+from interlock.runtime.submission import Prepared, submit
 from interlock.runtime.turn import Decision, Turn
 from interlock.runtime.wait import Door
 from interlock.runtime.waits import Waits
@@ -73,7 +73,7 @@ class Shell:
         limits: Limits,
     ) -> None:
         self.loop = asyncio.get_running_loop()
-        self.door = Door(self.loop)
+        self.door = Door(self.loop, self._in_one_turn)
         self.workspace = workspace
         self.run_id = run_id = origin.run_id
         self.rates = dict(limits.rates)
@@ -208,7 +208,7 @@ class Shell:
 
     def submit(
         self,
-        tasks: Sequence[Task],
+        tasks: Sequence[Task | Prepared],
         context: Context,
         parent: TaskContext | None = None,
         group: str = "",
@@ -224,6 +224,17 @@ class Shell:
         if not self._scheduled:
             self._scheduled = True
             self.loop.call_soon(self._turn)
+
+    def _in_one_turn(self, work: Callable[[], None]) -> None:
+        """Do something, and at once what follows from it."""
+        if self._scheduled:
+            work()
+            return
+        self._scheduled = True
+        try:
+            work()
+        finally:
+            self._turn()
 
     def _turn(self) -> None:
         if self.broken is not None or self.record.closed:
@@ -447,6 +458,16 @@ class Shell:
         outcome = self.handles[task_id].outcome
         assert outcome is not None, f"{task_id!r} has not ended"
         return outcome
+
+    def running(self) -> tuple[Running, ...]:
+        """The attempts that are alive, oldest first."""
+        found = []
+        for each in self.kernel.alive():
+            context = self.attempts.alive.get(each.token)
+            claims = self.handles[each.task_id].task.claims
+            claims += () if context is None else context.extra
+            found.append(Running(each.task_id, claims, each.since, each.zombie))
+        return tuple(found)
 
     def handle_of(self, task_id: str) -> Handle[Any]:
         """The handle of a task of this run."""

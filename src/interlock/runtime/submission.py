@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextvars import Context
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interlock.errors import InvalidOption, UnknownDependency, UsageError
 from interlock.execution.manner import Manner, manner_of
@@ -25,9 +25,21 @@ if TYPE_CHECKING:
     from interlock.runtime.shell import Shell
 
 
+class Prepared(NamedTuple):
+    """A task that was looked through, as the kernel takes it, and how its agent is called."""
+
+    task: Task
+    manner: Manner
+
+
+def prepare(shell: Shell, task: Task, known: dict[Claim, Claim] | None = None) -> Prepared:
+    """Look through a task and bring it into the form the kernel takes. From any thread."""
+    return Prepared(_resolved(shell, task, {} if known is None else known), _manner(task))
+
+
 def submit(
     shell: Shell,
-    tasks: Sequence[Task],
+    tasks: Sequence[Task | Prepared],
     context: Context,
     parent: TaskContext | None,
     group: str,
@@ -54,8 +66,9 @@ class _Batch:
         self._keys: dict[str, Handle[Any]] = {}
         self._claims: dict[Claim, Claim] = {}
 
-    def add(self, task: Task) -> Handle[Any]:
+    def add(self, given: Task | Prepared) -> Handle[Any]:
         """Check a task; its handle, or that of the same task if it is known already."""
+        task = given.task if isinstance(given, Prepared) else given
         if not isinstance(task, Task):
             raise InvalidOption(f"{task!r} is no Task; write Task('some-id', agent, ...)")
         shell, key = self._shell, task.key
@@ -70,8 +83,9 @@ class _Batch:
             task = again
         elif shell.remembered is not None:
             task = shell.remembered.as_known(task)
-        manner = _manner(task)
-        resolved = _resolved(shell, task, self._claims)
+        if not isinstance(given, Prepared) or task is not given.task:
+            given = prepare(shell, task, self._claims)
+        resolved, manner = given
         parent = None if self._parent is None else (self._parent.task.id, self._parent.token)
         handle: Handle[Any] = Handle(shell, resolved, manner, self._context, parent)
         if key is not None:

@@ -120,6 +120,17 @@ class Submitting:
             shell.door.wait(shell.saved, None)  # a thread can wait for its acknowledgement
         return handle
 
+    def submit_all(self, tasks: Iterable[Task]) -> list[Handle[Any]]:
+        """Submit tasks together, all of them or, with an error, none; a handle for each.
+
+        They may come after each other in any order.
+        """
+        shell, parent = self._submits_to()
+        handles = shell.door.call(shell.submit, list(tasks), copy_context(), parent)
+        if shell.is_durable and not shell.door.is_home():
+            shell.door.wait(shell.saved, None)
+        return handles
+
     def run(
         self,
         tasks: Iterable[Task],

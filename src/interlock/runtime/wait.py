@@ -7,6 +7,7 @@ import concurrent.futures
 import threading
 import time
 import warnings
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any, Generic, TypeVar
 
@@ -53,9 +54,18 @@ class Wait(Generic[T]):
 class Door:
     """Lets other threads do what only the thread of the event loop may do."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        together: Callable[[Callable[[], None]], None] = lambda work: work(),
+    ) -> None:
         self._loop = loop
         self._home = threading.get_ident()
+        self._together = together
+        """Does something on the loop, with all that follows from it, in one turn."""
+        self._posted: deque[tuple[Callable[..., object], tuple[Any, ...]]] = deque()
+        self._ringing = False
+        """Whether the loop has been woken up for what was posted, and has not come yet."""
 
     def is_home(self) -> bool:
         """Whether this is the thread of the event loop."""
@@ -68,6 +78,8 @@ class Door:
         answer: concurrent.futures.Future[T] = concurrent.futures.Future()
 
         def call() -> None:
+            if self._posted:
+                self._take_in()  # whoever posts and then calls is served in that order
             try:
                 answer.set_result(function(*args))
             except BaseException as error:  # noqa: BLE001 - raised again, in the calling thread
@@ -90,6 +102,35 @@ class Door:
                     raise NotRunning("the event loop of this Runtime is closed") from None
                 if until is not None and time.monotonic() >= until:
                     raise
+
+    def post(self, function: Callable[..., object], *args: Any) -> None:
+        """Have it called on the loop, and wait for nothing; NotRunning if the loop is closed.
+
+        In the order of posting, and before what is called later. What is posted while the loop is
+        busy is taken in together, in one turn: one wake-up serves many.
+        """
+        self._posted.append((function, args))
+        # After the append: whoever sees the bell ring may rely on being heard.
+        if not self._ringing:
+            self._ringing = True
+            self._hand_over(self._take_in)
+        elif self._loop.is_closed():
+            raise NotRunning("the event loop of this Runtime is closed")
+
+    def _take_in(self) -> None:
+        self._ringing = False
+        self._together(self._call_posted)
+
+    def _call_posted(self) -> None:
+        posted = self._posted
+        try:
+            for _ in range(len(posted)):  # no more than these: others have a loop to share
+                function, args = posted.popleft()
+                function(*args)
+        finally:
+            if posted and not self._ringing:  # one of them raised: that is not the others' fault
+                self._ringing = True
+                self._loop.call_soon(self._take_in)
 
     def wait(self, start: Callable[[], Awaitable[T]], timeout: float | None) -> T:
         """Have something awaited on the loop, in the context of this thread, and wait for it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from pathlib import Path
 
 from interlock.errors import ClaimOutsideWorkspace, InvalidOption
@@ -56,14 +57,35 @@ class Workspace:
             if name is None:
                 break
             literal.append(name)
-        start = "/" if pattern.startswith("/") else self._text
-        real = os.path.realpath(os.path.join(start, *literal))
+        if pattern.startswith("/"):
+            real = os.path.realpath(os.path.join("/", *literal))
+        else:
+            real = self._real(literal)
         inside = self._inside(real)
         if inside is None:
             raise ClaimOutsideWorkspace(
                 f"task {task_id!r}: {claim} leads to {_shown(real)}, outside the workspace"
             )
         return self._spelled(claim, escaped(inside), "/".join(parts[len(literal) :]), real)
+
+    def _real(self, names: list[str]) -> str:
+        """The path of these names below the root, with symlinks followed.
+
+        The root itself has none, so the usual claim costs one look for each of its names.
+        """
+        path = self._text.rstrip("/")
+        for number, name in enumerate(names):
+            if name in ("", "."):
+                continue
+            path = f"{path}/{name}"
+            try:
+                if name != ".." and not stat.S_ISLNK(os.lstat(path).st_mode):
+                    continue
+            except OSError:  # nothing is there, so there is nothing to follow
+                if ".." not in names[number:]:
+                    return os.path.normpath("/".join((path, *names[number + 1 :])))
+            return os.path.realpath(os.path.join(self._text, *names))
+        return path or "/"
 
     def _spelled(self, claim: Claim, literal: str, tail: str, real: str) -> Claim:
         if tail:

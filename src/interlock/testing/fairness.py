@@ -25,6 +25,8 @@ def started(shadow: Shadow, item: Item, seen: Counter[str]) -> None:
     born = shadow.step if item.ready is None else item.ready
     older = [i for i in shadow.waiting() if i.ready is not None and i.ready < born]
     older = [i for i in older if i is not item and not i.paused]
+    if shadow.first_come:
+        older = [i for i in older if i.task.priority >= item.task.priority]
     for other in older:
         _pass(shadow, item, other)
         if shadow.clash(item.task.claims, other.task.claims) and not zombies_against(shadow, other):

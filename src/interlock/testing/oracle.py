@@ -35,8 +35,10 @@ class Oracle:
         rates: Mapping[str, Rate] | None = None,
         *,
         fold_case: bool = False,
+        first_come: bool = False,
     ) -> None:
         self.shadow = Shadow(slots, capacities or {}, rates or {}, fold_case)
+        self.shadow.first_come = first_come
         self.seen: Counter[str] = Counter()
         self._happenings = Happenings(self.shadow, self.seen)
         self._turn = rules.Turn(event.Tick())

@@ -196,6 +196,8 @@ class Shadow:
     ) -> None:
         self.slots = slots
         self.fold_case = fold_case
+        self.first_come = False
+        """Priority is a promise: with more of it one overtakes nobody."""
         self.capacities = dict(capacities)
         self.most = dict(capacities)
         """The highest that each capacity has been."""

@@ -12,6 +12,7 @@ from contextvars import Context, copy_context
 from pathlib import Path
 from typing import Any, ParamSpec
 
+from interlock.errors import NotRunning
 from interlock.execution.backend import Job
 from interlock.execution.coroutines import Coroutines
 from interlock.execution.ending import Ending
@@ -42,7 +43,14 @@ class Recorder:
         self._gone: dict[int, asyncio.Event] = {}
         self._ended: dict[int, asyncio.Event] = {}
         self._thread = threading.get_ident()
+        self._loop = asyncio.get_running_loop()
         self.broken: list[str] = []
+
+    def post(self, function: Callable[..., object], *args: Any) -> None:
+        try:
+            self._loop.call_soon_threadsafe(function, *args)
+        except RuntimeError as error:
+            raise NotRunning(str(error)) from None
 
     def expect(self, token: int) -> None:
         self._gone[token] = asyncio.Event()

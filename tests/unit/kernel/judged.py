@@ -44,6 +44,7 @@ class Judged:
         protected: Iterable[str] = (),
         first_token: int = 1,
         fold_case: bool = False,
+        first_come: bool = False,
     ) -> None:
         self.kernel = Kernel(
             slots=slots,
@@ -52,8 +53,9 @@ class Judged:
             protected=protected,
             first_token=first_token,
             fold_case=fold_case,
+            first_come=first_come,
         )
-        self.oracle = Oracle(slots, capacities, rates, fold_case=fold_case)
+        self.oracle = Oracle(slots, capacities, rates, fold_case=fold_case, first_come=first_come)
         self.now = 0.0
         self.timer: float | None = None
         self.tokens: dict[str, int] = {}
