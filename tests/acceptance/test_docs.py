@@ -50,7 +50,16 @@ def _missing(names: list[str], text: str) -> list[str]:
 
 def _members(kind: type) -> list[str]:
     """What users may call or look at; the rest of these classes is for the runtime."""
-    for_the_runtime = {"check_open", "close", "renamed", "settle", "settled", "give_up", "door"}
+    for_the_runtime = {
+        "check_open",
+        "close",
+        "renamed",
+        "settle",
+        "settled",
+        "give_up",
+        "door",
+        "runs_on_the_loop",
+    }
     for_the_runtime |= {"fresh_id", "plain_id"}
     return [name for name in dir(kind) if name[0] != "_" and name not in for_the_runtime]
 
