@@ -10,7 +10,7 @@ import socket
 import sqlite3
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -865,3 +865,30 @@ async def test_old_runs_are_forgotten_and_what_an_open_one_inherits_is_not(tmp_p
                 assert await rt.prune(age=0) == 0
     async with Runtime(journal=tmp_path / "j.db", resume=ids[1]) as rt:
         assert (await rt.submit(echo, 1)).succeeded
+
+
+# -- strangers ------------------------------------------------------------------------------
+
+
+@dataclass
+class HalfMade:
+    x: int
+    y: int = field(init=False)
+
+
+class Unwilling:
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(f"not configured: {name}")
+
+
+@pytest.mark.parametrize("stranger", [HalfMade(1), Unwilling()], ids=["half-made", "unwilling"])
+async def test_a_result_that_cannot_be_read_fails_its_own_task_alone(
+    tmp_path: Path, stranger: object
+) -> None:
+    async with Runtime(journal=tmp_path / "j.db") as rt:
+        bad = await rt.submit(echo, stranger, id="bad")
+        good = await rt.submit(echo, 1, id="good")
+    assert bad.status is State.FAILED
+    assert bad.error is not None
+    assert bad.error.type == "NotStorable"
+    assert good.result == 1

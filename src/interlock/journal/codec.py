@@ -132,13 +132,19 @@ class Walk:
             if -_LARGEST < value < _LARGEST:
                 return value
             return self.refused(value, "a number of more than 4,000 digits")
-        encoder = self._encoders.get(kind)
-        if encoder is None:
-            encoder = shapes.encoder(kind)
+        try:
+            encoder = self._encoders.get(kind)
             if encoder is None:
-                return self.refused(value)
-            self._encoders[kind] = encoder
-        return encoder(self, value)
+                encoder = shapes.encoder(kind)
+                if encoder is None:
+                    return self.refused(value)
+                self._encoders[kind] = encoder
+            return encoder(self, value)
+        except Unstorable:
+            raise
+        except Exception as error:  # noqa: BLE001 - to look at a stranger runs the stranger's code
+            why = f"a {shapes.name_of(kind)} that cannot be read ({type(error).__name__})"
+            return self.refused(value, why)
 
     def refused(self, value: Any, problem: str = "") -> Any:
         """What stands in the place of something that cannot be stored, if that is allowed."""

@@ -108,5 +108,8 @@ def restored(kind: type, of: Any) -> Any:
 
 def stand_in(walk: Walk, value: Any, kind: str) -> Any:
     """What is written for something that cannot be."""
-    task_id = getattr(value, "task_id", None)
+    try:
+        task_id = getattr(value, "task_id", None)
+    except Exception:  # noqa: BLE001 - whatever its `__getattr__` raises: it is no handle
+        task_id = None
     return walk.tree(Awaited(task_id) if type(task_id) is str else NotStored(kind))

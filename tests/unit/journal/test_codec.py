@@ -383,3 +383,30 @@ def test_a_pydantic_model_comes_back_as_itself() -> None:
     setattr(sys.modules[__name__], "Model", model)  # noqa: B010 - it has to be found by name
     value = model(x=1, when=datetime(2026, 1, 1, tzinfo=UTC))
     assert back([value]) == [value]
+
+
+@dataclass
+class HalfMade:
+    x: int
+    y: int = field(init=False)
+
+
+class Unwilling:
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(f"not configured: {name}")
+
+
+def test_what_cannot_be_read_is_not_storable() -> None:
+    with pytest.raises(NotStorable, match=r"result\[0\] is a .*HalfMade that cannot be read"):
+        CODEC.dumps([HalfMade(1)], "result")
+    with pytest.raises(NotStorable, match="Unwilling"):
+        CODEC.dumps(Unwilling(), "result")
+
+
+def test_leniently_something_stands_in_for_what_cannot_be_read() -> None:
+    found = CODEC.loads(CODEC.dumps_leniently([HalfMade(1), Unwilling(), 3]))
+    assert found == [
+        NotStored(f"{__name__}:HalfMade"),
+        NotStored(f"{__name__}:Unwilling"),
+        3,
+    ]
