@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from interlock.errors import NotStorable
-from interlock.journal import everyday, outcomes, records, shapes, tasks
+from interlock.journal import agents, everyday, outcomes, records, shapes, tasks
 from interlock.journal.plain_json import as_json, in_utf8
 from interlock.journal.redaction import Redaction
 from interlock.model.outcome import Outcome
@@ -75,7 +75,11 @@ class Codec:
             tree = tasks.encode(walk, task)
         except Unstorable:  # arguments that contain themselves: the program brings them again
             tree = tasks.encode(walk, task.replace(args=(), kwargs={}))
-        same = tasks.fingerprint(tasks.work_of(walk, task, tree["of"]))
+        try:
+            settings = agents.settings(walk, task.agent)
+        except Exception:  # noqa: BLE001 - agents are strangers: this one is known by its name only
+            settings = None
+        same = tasks.fingerprint(tasks.work_of(tree["of"], settings))
         return self._finished(tree), same
 
     def loads(self, text: str | bytes) -> Any:

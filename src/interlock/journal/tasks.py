@@ -7,14 +7,11 @@ whether they are the same.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
-import inspect
-from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from interlock.journal.agents import agent_name
 from interlock.journal.plain_json import as_json
-from interlock.journal.shapes import name_of
 from interlock.model.claim import Claim, Mode
 from interlock.model.task import Task
 
@@ -22,20 +19,6 @@ if TYPE_CHECKING:
     from interlock.journal.codec import Walk
 
 _DEFAULTS = [(each.name, getattr(Task("default"), each.name)) for each in dataclasses.fields(Task)]
-
-
-def agent_name(agent: Any) -> str:
-    """Who an agent is, in the same words in every process."""
-    if type(agent) is FunctionType:
-        return name_of(agent)
-    while True:
-        inner = getattr(agent, "func", None) or getattr(agent, "function", None)
-        if not callable(inner):
-            break
-        agent = inner  # a partial, or an agent for a process
-    if agent is None or isinstance(agent, str):
-        return agent or ""
-    return name_of(agent if inspect.isroutine(agent) or isinstance(agent, type) else type(agent))
 
 
 def encode(walk: Walk, task: Task) -> Any:
@@ -68,11 +51,11 @@ def restored(of: dict[str, Any]) -> Task:
     return Task(**fields)
 
 
-def work_of(walk: Walk, task: Task, of: dict[str, Any]) -> list[Any]:
-    """What makes a task the same work: its agent, prompt, arguments and claims."""
+def work_of(of: dict[str, Any], settings: Any) -> list[Any]:
+    """What makes a task the same work: its agent and its settings, prompt, arguments and claims."""
     return [
         of.get("agent"),
-        _settings(walk, task.agent),
+        settings,
         of.get("prompt"),
         of.get("args"),
         sorted(of["kwargs"].items()) if "kwargs" in of else None,
@@ -89,14 +72,3 @@ def _claimed(claim: list[Any]) -> list[Any]:
 def fingerprint(work: list[Any]) -> str:
     """A short name for some work."""
     return hashlib.sha256(as_json(work).encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
-def _settings(walk: Walk, agent: Any) -> Any:
-    """What else makes an agent: the arguments of a partial, the fields of a dataclass."""
-    if type(agent) is FunctionType or agent is None:
-        return None
-    if inspect.isroutine(agent) or isinstance(agent, type | str):
-        return None
-    if isinstance(agent, functools.partial):
-        return walk.tree([agent.args, sorted(agent.keywords.items()), _settings(walk, agent.func)])
-    return walk.tree(agent)

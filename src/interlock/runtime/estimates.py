@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from interlock.journal.agents import agent_name
 from interlock.journal.history import Estimate, labels_of
-from interlock.journal.tasks import agent_name
 from interlock.model.task import Task
 
 _ENOUGH = 3

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from interlock.errors import ChangedTask
-from interlock.journal.tasks import agent_name
+from interlock.journal.agents import agent_name
 from interlock.kernel import stimuli as s
 from interlock.model.outcome import Outcome
 from interlock.model.task import Task
