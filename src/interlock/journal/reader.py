@@ -114,10 +114,15 @@ class Reader:
 
     def run(self, run_id: str) -> Run:
         """One run by its id."""
-        found = self._rows(queries.RUN, run_id)
-        if not found:
+        found = self.find_run(run_id)
+        if found is None:
             raise UsageError(f"{self.path} has no run {run_id!r}")
-        return self._run(found[0])
+        return found
+
+    def find_run(self, run_id: str) -> Run | None:
+        """The same, or None if there is none."""
+        found = self._rows(queries.RUN, run_id)
+        return self._run(found[0]) if found else None
 
     def last_run(self) -> Run | None:
         """The run that was started last, if there was any."""

@@ -70,8 +70,8 @@ class SqliteJournal:
         options: Mapping[str, Any] | None = None,
     ) -> Run:
         """Begin a run or, if there is one with this id, open it again and go on in it."""
-        known = [each for each in self.read.runs() if each.id == run_id]
-        no = known[0].no if known else self.read.next_no()
+        known = self.read.find_run(run_id)
+        no = self.read.next_no() if known is None else known.no
         batch = Batch()
         kept = self.codec.dumps(options or {}, "options")
         row = run_row(Run(no, run_id, float(started_at), None, inherits, kept))

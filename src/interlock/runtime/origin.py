@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
@@ -115,10 +115,10 @@ async def _begin(
     journal: SqliteJournal, run_id: str, former: Run | None, options: Durable, ports: Ports
 ) -> Origin:
     now = ports.wall()
-    inherited = {} if former is None else _successes(journal.read, former)
+    inherits = None if former is None else former.id
+    inherited = _successes(journal.read, inherits)
     # A token is a promise to the world outside, which does not know where a run begins.
     token = journal.read.last_token() + 1
-    inherits = None if former is None else former.id
     last = journal.read.last_run()
     passed_over = last.id if former is None and last is not None and last.is_open else ""
     await journal.begin(run_id, now, inherits=inherits, options={"first_token": token})
@@ -127,20 +127,25 @@ async def _begin(
     return Origin(run_id, journal, now, 0.0, remembered, token, journal, redaction, passed_over)
 
 
-def _successes(read: Reader, run: Run) -> dict[str, Done]:
-    """What a run has done, or had taken over from the one before without being asked for it."""
-    found = _inherited(read, run)
-    for row in read.tasks(run):
-        if row.state is State.SUCCEEDED:
-            outcome = read.outcome_of(run, row)
-            if outcome is not None and is_whole(outcome):
-                found[row.task_id] = Done(row.fingerprint, outcome)
+def _successes(read: Reader, run: str | None) -> dict[str, Done]:
+    """What a run and those it goes on from have done; of several successes the last one."""
+    found: dict[str, Done] = {}
+    for former in _chain(read, run):
+        for row in read.tasks(former):
+            if row.state is State.SUCCEEDED and row.task_id not in found:
+                outcome = read.outcome_of(former, row)
+                if outcome is not None and is_whole(outcome):
+                    found[row.task_id] = Done(row.fingerprint, outcome)
     return found
 
 
-def _inherited(read: Reader, run: Run) -> dict[str, Done]:
-    former = [each for each in read.runs() if each.id == run.inherits]
-    return _successes(read, former[0]) if former else {}
+def _chain(read: Reader, run: str | None) -> Iterator[Run]:
+    """A run, the one it goes on from, and so on: the last one first."""
+    runs = {} if run is None else {each.id: each for each in read.runs()}
+    while run is not None and run in runs:
+        former = runs.pop(run)
+        yield former
+        run = former.inherits
 
 
 async def _take_up(journal: SqliteJournal, run: Run, options: Durable, ports: Ports) -> Origin:
@@ -150,7 +155,7 @@ async def _take_up(journal: SqliteJournal, run: Run, options: Durable, ports: Po
         past.tasks[row.task_id].fingerprint = row.fingerprint
     # A clock that was set back must not let the time of the run go back.
     elapsed = max(ports.wall() - run.started_at, past.latest)
-    remembered = _remembered(journal, options, past, _inherited(journal.read, run))
+    remembered = _remembered(journal, options, past, _successes(journal.read, run.inherits))
     first_token = max(past.last_token, journal.read.last_token()) + 1
     redaction = journal.codec.redaction
     return Origin(
