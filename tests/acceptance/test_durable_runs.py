@@ -23,6 +23,7 @@ from interlock import (
     ChangedTask,
     DuplicateId,
     Handle,
+    InvalidOption,
     Outcome,
     Rate,
     Retry,
@@ -35,6 +36,9 @@ from interlock import (
     run,
 )
 from interlock.journal.reader import Reader
+from interlock.journal.sqlite import SqliteJournal
+from interlock.model.event import Event, Kind
+from interlock.runtime import origin
 from interlock.runtime.ports import Ports
 from tests.crash import Stay, killed, left_by_a_kill
 
@@ -867,6 +871,27 @@ async def test_old_runs_are_forgotten_and_what_an_open_one_inherits_is_not(tmp_p
         assert (await rt.submit(echo, 1)).succeeded
 
 
+async def test_a_thousand_former_runs_are_taken_over_in_one_go(tmp_path: Path) -> None:
+    path = tmp_path / "j.db"
+    async with Runtime(journal=path) as rt:
+        await rt.submit(echo, 1, id="first")
+        last = rt.run_id
+    journal = SqliteJournal(path, durability="normal")
+    for number in range(1_000):
+        name = f"run-{number}"
+        await journal.begin(name, float(number), inherits=last)
+        await journal.append([Event(1, float(number), Kind.RUN_ENDED, "", {})])
+        last = name
+    looked: list[str] = []
+    journal.read._connection.set_trace_callback(looked.append)
+    found = origin._successes(journal.read, last)
+    journal.close()
+    assert found["first"].outcome.result == 1
+    assert len(looked) < 1_010  # one for the list, one for each run, and the outcome
+    async with Runtime(journal=path, resume=True) as rt:
+        assert (await rt.submit(echo, 1, id="first")).result == 1
+
+
 # -- strangers ------------------------------------------------------------------------------
 
 
@@ -892,3 +917,35 @@ async def test_a_result_that_cannot_be_read_fails_its_own_task_alone(
     assert bad.error is not None
     assert bad.error.type == "NotStorable"
     assert good.result == 1
+
+
+# -- names ----------------------------------------------------------------------------------
+
+
+async def test_a_name_with_a_secret_in_it_is_refused_and_not_repeated(tmp_path: Path) -> None:
+    secret = "hunter22"
+    async with Runtime(journal=tmp_path / "j.db", secrets=[secret]) as rt:
+        records = rt.records("notes")
+        for refused in (
+            lambda: rt.submit(echo, 1, id=f"deploy-{secret}"),
+            lambda: rt.submit(echo, 1, id="a", key=f"send:{secret}"),
+            lambda: rt.records(secret),
+        ):
+            with pytest.raises(InvalidOption, match="contains one of the secrets") as caught:
+                refused()
+            assert secret not in str(caught.value)
+        with pytest.raises(InvalidOption, match="contains one of the secrets") as caught:
+            await records.put(secret, 1)
+        assert secret not in str(caught.value)
+        assert (await rt.submit(echo, secret, id="a")).succeeded
+
+
+async def test_an_id_with_half_a_character_is_refused_where_it_has_to_be_found_again(
+    tmp_path: Path,
+) -> None:
+    odd = "caf\udce9.txt"
+    async with Runtime(journal=tmp_path / "j.db") as rt:
+        with pytest.raises(InvalidOption, match="half a character"):
+            rt.submit(echo, 1, id=odd)
+    async with Runtime() as rt:
+        assert (await rt.submit(echo, 1, id=odd)).result == 1

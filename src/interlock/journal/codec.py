@@ -16,10 +16,11 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from interlock.errors import NotStorable
+from interlock.errors import InvalidOption, NotStorable
 from interlock.journal import agents, everyday, outcomes, records, shapes, tasks
 from interlock.journal.plain_json import as_json, in_utf8
 from interlock.journal.redaction import Redaction
+from interlock.journal.rows import column
 from interlock.model.outcome import Outcome
 from interlock.model.task import Task
 
@@ -81,6 +82,21 @@ class Codec:
             settings = None
         same = tasks.fingerprint(tasks.work_of(tree["of"], settings))
         return self._finished(tree), same
+
+    def check_name(self, what: str, name: str) -> None:
+        """Raise InvalidOption for what cannot be found again under its name, if it is written."""
+        if not isinstance(name, str):
+            raise InvalidOption(f"{what} is {name!r}; it has to be text")
+        if self.redaction and self.redaction.text(name) != name:
+            raise InvalidOption(
+                f"{what} contains one of the secrets; they never reach the journal, so it could "
+                "not be found again. Name it by something else"
+            )
+        if not name.isascii() and column(name) != name:
+            raise InvalidOption(
+                f"{what} is {name!r}, which has half a character (a surrogate) in it, and a "
+                "journal cannot keep that. Name it by something else"
+            )
 
     def loads(self, text: str | bytes) -> Any:
         """The value that was written."""

@@ -17,7 +17,8 @@ class Namespace:
     """Values by key. Whoever has awaited `put` or `delete` can rely on it, whatever happens."""
 
     def __init__(self, name: str, codec: Codec, writer: Writer, reader: Reader) -> None:
-        self.name = column(name)
+        codec.check_name("the name of these records", name)
+        self.name = name
         self._codec = codec
         self._writer = writer
         self._reader = reader
@@ -33,7 +34,7 @@ class Namespace:
     async def put(self, key: str, value: Any) -> None:
         """Keep a value under a key, instead of what was there. Raises NotStorable."""
         batch = Batch()
-        key = column(self._codec.redaction.text(key))
+        self._codec.check_name("the key of a record", key)
         text = self._codec.dumps(value, f"record {key!r}")
         batch.add(
             queries.PUT_RECORD,
@@ -44,5 +45,5 @@ class Namespace:
     async def delete(self, key: str) -> None:
         """Forget a key, if it is there."""
         batch = Batch()
-        batch.add(queries.DELETE_RECORD, (self.name, column(self._codec.redaction.text(key))))
+        batch.add(queries.DELETE_RECORD, (self.name, column(key)))
         await self._writer.put(batch)

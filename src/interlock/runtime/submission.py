@@ -72,6 +72,10 @@ class _Batch:
         if not isinstance(task, Task):
             raise InvalidOption(f"{task!r} is no Task; write Task('some-id', agent, ...)")
         shell, key = self._shell, task.key
+        if shell.disk is not None:
+            shell.disk.codec.check_name("the id of a task", task.id)
+            if key is not None:
+                shell.disk.codec.check_name("the key of a task", key)
         if key is not None:
             earlier = shell.keys.get(key) or self._keys.get(key)
             if earlier is not None:
