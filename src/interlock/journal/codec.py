@@ -129,7 +129,7 @@ class Codec:
             return records.restored(self._known[kind], of)
         if kind in everyday.DECODERS:
             return everyday.DECODERS[kind](of)
-        return shapes.restored(kind, of)
+        return shapes.restored(kind, fields)
 
 
 class Walk:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections import OrderedDict, defaultdict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -36,6 +36,20 @@ def _dict(walk: Walk, value: Mapping[Any, Any]) -> Any:
     return {"$": "dict", "of": [walk.items(pair) for pair in value.items()]}
 
 
+def _pairs(name: str) -> Encoder:
+    return lambda walk, value: {"$": name, "of": [walk.items(pair) for pair in value.items()]}
+
+
+def _default_dict(walk: Walk, value: defaultdict[Any, Any]) -> Any:
+    made = getattr(value.default_factory, "__name__", "")
+    if value.default_factory is not None and _FACTORIES.get(made) is not value.default_factory:
+        return walk.refused(value, "a defaultdict with a function of its own")
+    return {"$": "defaultdict", "of": [made, _pairs("")(walk, value)["of"]]}
+
+
+_FACTORIES: dict[str, Any] = {each.__name__: each for each in (list, dict, set, int, float, str)}
+
+
 def _sequence(name: str) -> Encoder:
     return lambda walk, value: {"$": name, "of": walk.items(value)}
 
@@ -61,10 +75,11 @@ _PATH = _text("path", str)
 ENCODERS: dict[type, Encoder] = {
     float: _float,
     list: _list,
-    deque: _list,
+    deque: lambda walk, value: {"$": "deque", "of": [walk.items(value), value.maxlen]},
     dict: _dict,
-    OrderedDict: _dict,
-    defaultdict: _dict,
+    OrderedDict: _pairs("OrderedDict"),
+    Counter: _pairs("Counter"),
+    defaultdict: _default_dict,
     MappingProxyType: _dict,
     tuple: _sequence("tuple"),
     set: _set("set"),
@@ -90,6 +105,10 @@ ENCODERS: dict[type, Encoder] = {
 DECODERS: dict[str, Callable[[Any], Any]] = {
     "float": float,
     "dict": lambda of: {key: value for key, value in of},  # noqa: C416 - pairs come as lists
+    "deque": lambda of: deque(*of),
+    "OrderedDict": OrderedDict,
+    "Counter": lambda of: Counter(dict(of)),
+    "defaultdict": lambda of: defaultdict(_FACTORIES.get(of[0]), of[1]),
     "tuple": tuple,
     "set": set,
     "frozenset": frozenset,

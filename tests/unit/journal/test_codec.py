@@ -7,11 +7,11 @@ import json
 import math
 import subprocess
 import sys
-from collections import OrderedDict, deque
-from dataclasses import dataclass, field
+from collections import Counter, OrderedDict, defaultdict, deque
+from dataclasses import InitVar, dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
-from enum import Enum, IntEnum
+from enum import Enum, Flag, IntEnum
 from fractions import Fraction
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import AnyUrl, BaseModel, Field, PrivateAttr, SecretStr
 
 from interlock import Claim, ErrorRecord, Outcome, Retry, State, Task, Usage, read, uses, write
 from interlock.errors import NotStorable
@@ -61,6 +62,40 @@ class Report:
 class Pair(NamedTuple):
     left: Any
     right: Any
+
+
+class Permission(Flag):
+    READ = 1
+    WRITE = 2
+
+
+@dataclass
+class Scaled:
+    factor: InitVar[int]
+    value: int = 0
+
+    def __post_init__(self, factor: int) -> None:
+        self.value *= factor
+
+
+@dataclass
+class Base:
+    a: int
+
+
+class Derived(Base):
+    def __init__(self, a: int) -> None:
+        super().__init__(a)
+        self.b = [a]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Derived) and vars(other) == vars(self)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Table(dict[str, int]):
+    pass
 
 
 class Name(str):
@@ -129,6 +164,15 @@ def same(left: Any, right: Any) -> bool:
         Point(3.0, 4.0, ["a"]),
         Report("r", Colour.BLUE, (Point(1.0),)),
         Pair(1, (2,)),
+        Permission.READ | Permission.WRITE,
+        Permission(0),
+        Scaled(7, 2),
+        Derived(3),
+        deque([1, (2,)], maxlen=5),
+        OrderedDict(b=1, a=2),
+        Counter("aab"),
+        defaultdict(list, {1: [2]}),
+        defaultdict(None, a=1),
         State.FAILED,
         Usage(1, 2, 0.5),
         ErrorRecord("ValueError", "no", "trace", False),
@@ -173,8 +217,7 @@ def test_whatever_is_made_of_plain_data_comes_back_as_itself(value: Any) -> None
     ("value", "stored"),
     [
         (Name("x"), "x"),
-        (OrderedDict(a=1), {"a": 1}),
-        (deque([1, 2]), [1, 2]),
+        (Table(a=1), {"a": 1}),
     ],
 )
 def test_what_is_little_more_than_plain_data_is_stored_as_that(value: Any, stored: Any) -> None:
@@ -377,12 +420,103 @@ def test_arguments_that_contain_themselves_do_not_keep_a_task_from_being_written
     assert same
 
 
-def test_a_pydantic_model_comes_back_as_itself() -> None:
-    pydantic = pytest.importorskip("pydantic")
-    model = pydantic.create_model("Model", x=(int, ...), when=(datetime, ...), __module__=__name__)
-    setattr(sys.modules[__name__], "Model", model)  # noqa: B010 - it has to be found by name
-    value = model(x=1, when=datetime(2026, 1, 1, tzinfo=UTC))
-    assert back([value]) == [value]
+class Aliased(BaseModel):
+    user_name: str = Field(alias="userName")
+
+
+class Hiding(BaseModel):
+    a: int
+    note: str = Field("default", exclude=True)
+
+
+class Inner(BaseModel):
+    n: int
+
+    @functools.cached_property
+    def twice(self) -> int:
+        return 2 * self.n
+
+
+class More(Inner):
+    extra: int = 0
+
+
+class Outer(BaseModel):
+    inner: Inner
+    when: datetime | None = None
+    anything: Any = None
+
+
+class Open(BaseModel, extra="allow"):
+    a: int = 0
+    _private: int = PrivateAttr(default=0)
+
+
+class Link(BaseModel):
+    url: AnyUrl
+    user_name: str = Field("", alias="userName")
+
+
+class HiddenLink(Link):
+    note: str = Field("default", exclude=True)
+
+
+class Credentials(BaseModel):
+    token: SecretStr
+
+
+def secretive() -> Open:
+    value = Open(a=1, b=(2,))  # type: ignore[call-arg]
+    value._private = 3
+    return value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Aliased(userName="u"),
+        Hiding(a=1, note="important"),
+        Outer(inner=More(n=1, extra=5), when=datetime(2026, 1, 1, tzinfo=UTC)),
+        Outer(inner=Inner(n=1), anything={1: (2, {3})}),
+        secretive(),
+        Link(url=AnyUrl("https://example.org/"), userName="u"),
+    ],
+    ids=repr,
+)
+def test_a_pydantic_model_comes_back_as_itself(value: BaseModel) -> None:
+    (found,) = back([value])
+    assert type(found) is type(value)
+    assert found == value
+    assert found.model_fields_set == value.model_fields_set
+    assert repr(found) == repr(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Credentials(token=SecretStr("x")),
+        HiddenLink(url=AnyUrl("https://example.org/"), userName="u", note="important"),
+        defaultdict(lambda: 3),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_would_come_back_as_something_else_is_refused(value: Any) -> None:
+    with pytest.raises(NotStorable):
+        CODEC.dumps(value)
+    assert CODEC.dumps_leniently(value)
+
+
+def test_what_a_model_has_worked_out_and_kept_is_no_part_of_it() -> None:
+    value = Inner(n=2)
+    assert value.twice == 4
+    assert back(value).twice == 4
+
+
+def test_plain_data_that_was_given_attributes_is_refused() -> None:
+    table = Table(a=1)
+    table.title = "t"  # type: ignore[attr-defined]
+    with pytest.raises(NotStorable, match="Table"):
+        CODEC.dumps(table)
 
 
 @dataclass
