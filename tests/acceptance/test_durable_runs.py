@@ -892,6 +892,21 @@ async def test_a_thousand_former_runs_are_taken_over_in_one_go(tmp_path: Path) -
         assert (await rt.submit(echo, 1, id="first")).result == 1
 
 
+async def test_what_was_done_in_one_workspace_is_not_done_in_another(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    async with Runtime(journal=tmp_path / "j.db", workspace=here) as rt:
+        await rt.submit(echo, 1, id="a", writes="out")
+    with pytest.raises(UsageError, match="workspace") as caught:
+        async with Runtime(journal=tmp_path / "j.db", workspace=there, resume=True):
+            pytest.fail("it was let in")
+    assert str(here) in str(caught.value)
+    assert str(there) in str(caught.value)
+    async with Runtime(journal=tmp_path / "j.db", workspace=here, resume=True) as rt:
+        assert (await rt.submit(echo, 1, id="a", writes="out")).result == 1
+
+
 # -- strangers ------------------------------------------------------------------------------
 
 

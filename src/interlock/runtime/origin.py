@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
+from interlock.errors import UsageError
 from interlock.journal.port import Journal
 from interlock.journal.reader import Reader, Run
 from interlock.journal.records import NotStored
@@ -40,6 +41,8 @@ class Durable(NamedTuple):
     changed: WhenChanged
     not_durable: NotDurable
     secrets: tuple[str, ...]
+    workspace: str
+    """What the paths of a run are relative to: elsewhere they name other files."""
 
 
 class Origin(NamedTuple):
@@ -91,6 +94,8 @@ async def on_disk(
     )
     try:
         former = _former(journal.read, resume)
+        if former is not None:
+            _check_workspace(journal, former, options.workspace)
         if former is not None and former.is_open:
             return await _take_up(journal, former, options, ports)
         return await _begin(journal, run_id, former, options, ports)
@@ -104,6 +109,16 @@ def _former(read: Reader, resume: bool | str | None) -> Run | None:
     if resume is None or resume is False:
         return None
     return read.last_run() if resume is True else read.run(resume)
+
+
+def _check_workspace(journal: SqliteJournal, former: Run, workspace: str) -> None:
+    """What was done in one folder is not done in another."""
+    before = former.options.get("workspace", workspace)
+    if before != journal.codec.redaction.text(workspace):
+        raise UsageError(
+            f"run {former.id} had the workspace {before}, and this one has {workspace}; resume it "
+            f"with workspace={before!r}, or start a new run without resume"
+        )
 
 
 def is_whole(outcome: Outcome[Any]) -> bool:
@@ -121,7 +136,8 @@ async def _begin(
     token = journal.read.last_token() + 1
     last = journal.read.last_run()
     passed_over = last.id if former is None and last is not None and last.is_open else ""
-    await journal.begin(run_id, now, inherits=inherits, options={"first_token": token})
+    kept = {"first_token": token, "workspace": options.workspace}
+    await journal.begin(run_id, now, inherits=inherits, options=kept)
     remembered = _remembered(journal, options, None, inherited)
     redaction = journal.codec.redaction
     return Origin(run_id, journal, now, 0.0, remembered, token, journal, redaction, passed_over)

@@ -103,10 +103,17 @@ class Runtime(Submitting):
             secrets = (secrets,)
         self._journal = journal
         self._resume = resume
-        self._durable = Durable(durability, interrupted, changed, not_durable, tuple(secrets))
+        self._workspace = Workspace(workspace)
+        self._durable = Durable(
+            durability,
+            interrupted,
+            changed,
+            not_durable,
+            tuple(secrets),
+            str(self._workspace.root),
+        )
         _check_choices(self._durable, order)
         self._ports = ports or Ports()
-        self._workspace = Workspace(workspace)
         self._grace = seconds(grace, "grace")
         self._limits = sorted_out(max_parallel, capacity, limits, gate)
         self._make_kernel = partial(
