@@ -23,6 +23,7 @@ from interlock import (
     ChangedTask,
     DuplicateId,
     Handle,
+    InterlockError,
     InvalidOption,
     Outcome,
     Rate,
@@ -905,6 +906,21 @@ async def test_what_was_done_in_one_workspace_is_not_done_in_another(tmp_path: P
     assert str(there) in str(caught.value)
     async with Runtime(journal=tmp_path / "j.db", workspace=here, resume=True) as rt:
         assert (await rt.submit(echo, 1, id="a", writes="out")).result == 1
+
+
+async def test_of_two_coordinators_with_one_journal_the_older_one_stops(tmp_path: Path) -> None:
+    path = tmp_path / "j.db"
+    old = Runtime(journal=path)
+    with pytest.raises(InterlockError, match="another coordinator has taken it over") as caught:
+        async with old:
+            await old.submit(echo, 1, id="a")
+            (tmp_path / "j.db.lock").unlink()
+            async with Runtime(journal=path, resume=True) as new:
+                assert (await new.submit(echo, 1, id="a")).result == 1
+                with pytest.raises(InterlockError, match="another coordinator"):
+                    await old.submit(echo, 2, id="b")
+                assert (await new.submit(echo, 3, id="c")).result == 3
+    assert "a bug in Interlock" not in str(caught.value)
 
 
 # -- strangers ------------------------------------------------------------------------------

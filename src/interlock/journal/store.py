@@ -62,6 +62,7 @@ class Store:
             self.files.write(file, data)
         try:
             disk.execute(connection, "BEGIN IMMEDIATE")
+            self._check_that_nobody_else_writes()
             apply(batches, disk, connection)
             disk.execute(connection, queries.NAME_WRITE, (name,))
             disk.commit(connection)
@@ -84,6 +85,17 @@ class Store:
                 str(self.path),
                 "the file was removed or replaced while it was in use",
                 "What was written since is lost; put the file back, or start a new run",
+            )
+
+    def _check_that_nobody_else_writes(self) -> None:
+        """Whoever wrote last goes on: somebody may have removed the lock file."""
+        last = self._connection.execute(queries.LAST_WRITE).fetchone()
+        if self._writes and (last is None or not last[0].startswith(f"{self._session}-")):
+            raise UnreadableJournal(
+                str(self.path),
+                "another coordinator has taken it over while it was in use here; its lock file "
+                "must have been removed",
+                "This one has to end. Never remove the lock file: a dead coordinator's is free",
             )
 
     def close(self) -> None:

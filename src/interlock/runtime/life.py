@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from interlock.errors import AttemptsStillAlive, FatalError, InterlockError
+from interlock.errors import AttemptsStillAlive, FatalError
 from interlock.execution.coroutines import Coroutines
 from interlock.execution.process_main import refuse_to_start_again
 from interlock.kernel import stimuli as s
@@ -18,7 +18,7 @@ from interlock.model.outcome import State
 from interlock.runtime.leftovers import Leftover, leave, left_in
 from interlock.runtime.ports import Ports
 from interlock.runtime.remembered import WhenInterrupted
-from interlock.runtime.shell import Shell
+from interlock.runtime.shell import Shell, ended_by
 from interlock.runtime.signals import Signals, error_for
 from interlock.runtime.taking_up import take_up
 
@@ -217,9 +217,7 @@ class Life:
         shell = self.shell
         fatal = shell.attempts.fatal
         if shell.broken is not None:
-            raise InterlockError(
-                f"run {shell.run_id} was ended by a bug in Interlock: {shell.broken!r}"
-            ) from shell.broken
+            raise ended_by(shell.run_id, shell.broken) from shell.broken
         if alive and not isinstance(error, AttemptsStillAlive):
             raise AttemptsStillAlive(alive, self._grace) from error
         if self._signal is not None:

@@ -27,6 +27,7 @@ from interlock.errors import (
     ShuttingDown,
     UnknownResource,
     UnknownTask,
+    UnreadableJournal,
     UsageError,
 )
 from interlock.kernel import instructions as do
@@ -128,7 +129,7 @@ class Shell:
     def take_in(self, stimulus: s.Stimulus) -> None:
         """Let the kernel decide. A UsageError means that nothing was changed."""
         if self.broken is not None:
-            raise InterlockError("this run was ended by a bug in Interlock") from self.broken
+            raise ended_by(self.run_id, self.broken) from self.broken
         if self.record.closed:
             raise NotRunning(f"run {self.run_id} is over; enter a new Runtime")
         if self.suspended:
@@ -326,13 +327,13 @@ class Shell:
         self.log.unbound(unbound)
 
     def break_off(self, error: BaseException) -> None:
-        """A bug of ours: tell everybody who waits, and stop what runs."""
+        """A bug of ours, or the journal is lost: tell everybody who waits, and stop what runs."""
         if self.broken is not None:
             return
         self.broken = error
         self.log.broken(error)
         self.attempts.stop_all()
-        told = InterlockError(f"run {self.run_id} was ended by a bug in Interlock: {error!r}")
+        told = ended_by(self.run_id, error)
         told.__cause__ = error
         self.waits.fail_all(told)
         for handle in self.handles.values():
@@ -502,7 +503,7 @@ class Shell:
         last = self.record.turn.last
         await self.once(lambda: self.record.committed >= last or self.broken is not None)
         if self.broken is not None:
-            raise InterlockError("this run was ended by a bug in Interlock") from self.broken
+            raise ended_by(self.run_id, self.broken) from self.broken
 
     def fresh_id(self, name: str) -> str:
         """An id that no task has, made of a readable name.
@@ -538,3 +539,10 @@ class Shell:
         self.slots.close()
         self.breakers.close()
         self.record.close()
+
+
+def ended_by(run_id: str, error: BaseException) -> InterlockError:
+    """What to say of a run that could not go on."""
+    if isinstance(error, UnreadableJournal):
+        return InterlockError(f"run {run_id} was ended because its journal is lost: {error}")
+    return InterlockError(f"run {run_id} was ended by a bug in Interlock: {error!r}")
