@@ -94,8 +94,10 @@ def test_a_forked_child_neither_holds_the_lock_nor_lets_it_go(tmp_path: Path) ->
 
 
 def holder_that_forks(path: Path) -> subprocess.Popen[str]:
+    said = 'print("held", flush=True)'
+    # The child says it: then it has let go of its end.
     forks = HOLD.replace(
-        "print(", "import os\nif os.fork() == 0:\n    sys.stdin.read(); os._exit(0)\nprint("
+        said, f"import os\nif os.fork() == 0:\n    {said}; sys.stdin.read(); os._exit(0)"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", forks, str(path)],
