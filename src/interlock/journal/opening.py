@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 from urllib.parse import quote
 
-from interlock.errors import UnreadableJournal
+from interlock.errors import InvalidOption, UnreadableJournal
 from interlock.journal.disk import Disk
 from interlock.journal.rows import checksum
 from interlock.journal.schema import APPLICATION_ID, MIGRATIONS, VERSION
@@ -23,6 +23,37 @@ _MAGIC = b"SQLite format 3\0"
 _PAGE = 4096
 _HEADER = 100
 """So many bytes come before anything that a database holds."""
+
+
+def place(path: str | os.PathLike[str]) -> Path:
+    """The one name of a journal, wherever links to it may be; raises for what cannot be one.
+
+    Before anything is made: a file that is refused has no lock file beside it either.
+    """
+    if not os.fspath(path):
+        raise InvalidOption("journal is empty text; it is the path of a file")
+    try:
+        found = Path(path).expanduser().resolve()
+        there = found.exists()
+    except (OSError, RuntimeError, ValueError) as error:  # loops, `~nobody`, zeros, long names
+        raise _no_place(str(path), error) from error
+    if there:
+        check(found, wholly=False)
+    return found
+
+
+def make_folder(path: Path) -> None:
+    """The folder of a new journal."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _no_place(str(path), error) from error
+
+
+def _no_place(path: str, error: Exception) -> UnreadableJournal:
+    why = getattr(error, "strerror", None) or error
+    advice = "Name a file in a folder that is there or can be made"
+    return UnreadableJournal(path, f"there can be no such file ({why})", advice)
 
 
 def open_to_write(path: Path, durability: str, disk: Disk) -> sqlite3.Connection:

@@ -86,7 +86,7 @@ class Reader:
     """Looks into a journal; use it from one thread at a time."""
 
     def __init__(self, path: str | Path, codec: Codec | None = None) -> None:
-        self.path = Path(path).expanduser().resolve()
+        self.path = opening.place(path)
         self._codec = codec or Codec()
         self._files = Files(self.path, Disk())
         self._connection = opening.open_to_read(self.path)

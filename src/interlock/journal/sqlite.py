@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from interlock.errors import InterlockError
-from interlock.journal import queries, retention
+from interlock.journal import opening, queries, retention
 from interlock.journal.batch import Batch
 from interlock.journal.codec import Codec
 from interlock.journal.disk import Disk
@@ -45,13 +45,13 @@ class SqliteJournal:
         writer: MakeWriter = WriterThread,
     ) -> None:
         # One name for one file: the lock is beside it, wherever a link to it may be.
-        self.path = Path(path).expanduser().resolve()
+        self.path = opening.place(path)
         self.codec = Codec(known, redact)
         self.run: Run | None = None
         self._fold: Fold | None = None
         self._last = 0
         self._closed = False
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        opening.make_folder(self.path)
         self._lock = Lock(self.path)
         try:
             self._store = Store(self.path, durability, disk or Disk())

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from interlock.errors import UnreadableJournal
+from interlock.errors import InvalidOption, UnreadableJournal
 from interlock.journal.codec import Codec
 from interlock.journal.files import LARGE
 from interlock.journal.opening import check
@@ -245,3 +245,27 @@ def test_a_symbolic_link_is_the_journal_it_points_to(tmp_path: Path) -> None:
     make(tmp_path / "j.db", 3)
     (tmp_path / "link.db").symlink_to(tmp_path / "j.db")
     assert content(tmp_path / "link.db") == content(tmp_path / "j.db")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "~nobodyatall/j.db", "{}", "{}/file/j.db", "{}/loop/j.db", "{}/file", "{}/" + "x" * 300],
+    ids=["empty", "nobody", "folder", "under a file", "loop", "somebody else's", "long"],
+)
+def test_a_place_where_no_journal_can_be_is_refused_and_left_alone(
+    tmp_path: Path, name: str
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "file").write_text("somebody else's")
+    (home / "loop").symlink_to("loop")
+    before = sorted(tmp_path.rglob("*"))
+
+    async def main() -> None:
+        with pytest.raises((UnreadableJournal, InvalidOption)):
+            SqliteJournal(name.format(home))
+
+    run(main())
+    assert sorted(tmp_path.rglob("*")) == before
+    with pytest.raises((UnreadableJournal, InvalidOption)):
+        Reader(name.format(home))
