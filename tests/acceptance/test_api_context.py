@@ -204,3 +204,23 @@ async def test_acquire_knows_its_rates() -> None:
 
     async with Runtime(limits={"openai": interlock.Rate(requests="60/min")}) as rt:
         await rt.submit(agent).result()
+
+
+async def test_an_answer_that_comes_as_the_agent_stops_waiting_is_not_lost() -> None:
+    async with Runtime() as rt:
+
+        async def agent(ctx: TaskContext) -> list[str]:
+            async def asked() -> str:
+                return await ctx.ask("Land it?")
+
+            waiting = asyncio.create_task(asked())
+            while not rt.questions():
+                await asyncio.sleep(0)
+            rt.answer("a", "yes")
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            return [await ctx.ask("Land it?")]
+
+        assert (await rt.submit(agent, id="a")).result == ["yes"]
+        assert rt.questions() == ()

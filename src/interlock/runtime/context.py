@@ -61,6 +61,7 @@ class TaskContext(Submitting):
     """
 
     __slots__ = (
+        "__weakref__",
         "_backend",
         "_handle",
         "_names",

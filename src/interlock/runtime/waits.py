@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from interlock.errors import AttemptOver, UnknownResource, UnknownTask, WouldDeadlock
 from interlock.kernel import stimuli as s
@@ -55,6 +56,8 @@ class Waits:
         """By token of the attempt, then by number of the request."""
         self._questions: dict[int, Question] = {}
         self._answers: dict[int, str] = {}
+        self._unheard: WeakKeyDictionary[TaskContext, list[tuple[str, str]]] = WeakKeyDictionary()
+        """Questions and answers that came when the attempt did not wait for them any more."""
         self._reruns: set[int] = set()
         """Questions about tasks that were cut off."""
 
@@ -176,21 +179,37 @@ class Waits:
         if answered is not None:
             return answered
 
+        request = 0
+
         def asked(number: int) -> s.Stimulus:
+            nonlocal request
+            request = number
             self._questions[number] = Question(context.task.id, question, number)
             return s.Ask(context.task.id, context.token, number, question)
 
-        number = await self.request(context, asked)
-        return self._answers.pop(number)
+        try:
+            await self.request(context, asked)
+        except BaseException:
+            # Somebody may have answered at the very moment at which the agent stopped waiting, and
+            # was told that the answer arrived: it is for the next one who asks the same.
+            if request in self._answers:
+                unheard = self._unheard.setdefault(context, [])
+                unheard.append((question, self._answers.pop(request)))
+            raise
+        return self._answers.pop(request)
 
     def _answered_before(self, context: TaskContext, question: str) -> str | None:
-        """What a person answered an attempt that was cut off, if this one asks the same."""
+        """What a person answered an attempt that was cut off, if this one asks the same.
+
+        Or answered this one, when it had just stopped waiting.
+        """
         remembered = self._shell.remembered
-        answers = [] if remembered is None else remembered.answers(context.task.id)
-        for index, (asked, answer) in enumerate(answers):
-            if asked == question:
-                del answers[index]
-                return answer
+        before = [] if remembered is None else remembered.answers(context.task.id)
+        for answers in (before, self._unheard.get(context, [])):
+            for index, (asked, answer) in enumerate(answers):
+                if asked == question:
+                    del answers[index]
+                    return answer
         return None
 
     def ask_to_rerun(self, task_id: str) -> None:
