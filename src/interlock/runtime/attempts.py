@@ -65,7 +65,7 @@ class Attempts:
             args, kwargs = self._arguments(task)
             if manner.wants_context:
                 args = (context, *args)
-            own = handle._context.copy()
+            own = handle._submission.context.copy()
         except Exception as error:  # noqa: BLE001 - a stranger's data that cannot be copied
             self.ended(start.token, raised(error))
             return
@@ -163,7 +163,7 @@ class Attempts:
         """Have everybody wait who uses the rate that a failure names."""
         assert ending.error is not None
         try:
-            self._shell.hold_rate(ending.rate, ending.retry_after)
+            self._shell.rates.hold(ending.rate, ending.retry_after)
         except UnknownResource as error:
             said = f"{ending.error.message} ({error})"
             return ending._replace(error=replace(ending.error, message=said))
@@ -193,7 +193,7 @@ class Attempts:
         if leftover is not None:
             leftover.vacate()
         if self._shell.broken is not None:
-            self._shell.look_at_conditions()  # there are no more turns that would do it
+            self._shell.conditions.look()  # there are no more turns that would do it
         return leftover is not None
 
 

@@ -220,7 +220,7 @@ class TaskContext(Submitting):
     def hold_rate(self, rate: str, duration: Duration) -> None:
         """Let nobody take from a rate for some time, as a Retry-After asks for."""
         self.check_open()
-        self._shell.door.call(self._shell.hold_rate, rate, seconds(duration, "duration"))
+        self._shell.door.call(self._shell.rates.hold, rate, seconds(duration, "duration"))
 
     def ask(self, question: str) -> Wait[str]:
         """Ask a person, who answers with `rt.answer()`. Meanwhile the task holds no slot."""

@@ -34,6 +34,16 @@ class Running(NamedTuple):
     stopping: bool
 
 
+class Submission(NamedTuple):
+    """What the handles of tasks that were submitted together have in common: one object for all."""
+
+    shell: Shell
+    context: Context
+    """The context variables of whoever submitted them."""
+    parent: tuple[str, int] | None
+    """The attempt whose children they are, if they are any: its task and token."""
+
+
 class Handle(Generic[T]):
     """A submitted task. `await handle` gives its Outcome and never raises for its failure.
 
@@ -41,35 +51,25 @@ class Handle(Generic[T]):
     meanwhile.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_context",
-        "_manner",
-        "_shell",
-        "_waiters",
-        "outcome",
-        "parent",
-        "task",
-    )
+    __slots__ = ("_manner", "_submission", "_waiters", "outcome", "task")
 
-    def __init__(
-        self,
-        shell: Shell,
-        task: Task,
-        manner: Manner | None,
-        context: Context,
-        parent: tuple[str, int] | None,
-    ) -> None:
-        self._shell = shell
+    def __init__(self, submission: Submission, task: Task, manner: Manner | None) -> None:
+        self._submission = submission
         self._manner = manner
-        self._context = context
         self._waiters: list[Callable[[BaseException | None], None]] | None = None
-        self.parent = parent
-        """The attempt whose child it is, if it is one: its task and token."""
         self.task = task
         """The task as it was taken in, with its claims as they are compared."""
         self.outcome: Outcome[T] | None = None
         """How it ended; None before."""
+
+    @property
+    def _shell(self) -> Shell:
+        return self._submission.shell
+
+    @property
+    def parent(self) -> tuple[str, int] | None:
+        """The attempt whose child it is, if it is one: its task and token."""
+        return self._submission.parent
 
     @property
     def task_id(self) -> str:

@@ -154,7 +154,7 @@ class Life:
             left = (until if in_any_case else min(until, self._latest)) - loop.time()
             if left <= 0:
                 break
-            self._next_look = look = self.shell.once(condition)
+            self._next_look = look = self.shell.conditions.once(condition)
             try:
                 await asyncio.wait([look], timeout=None if left == math.inf else left)
             except asyncio.CancelledError as caught:

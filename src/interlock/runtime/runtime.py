@@ -335,7 +335,7 @@ class Runtime(Submitting):
 
     def hold_rate(self, rate: str, duration: Duration) -> None:
         """Let nothing through a rate for some time, as a Retry-After asks for."""
-        self._call(self._shell.hold_rate, rate, seconds(duration, "duration"))
+        self._call(self._shell.rates.hold, rate, seconds(duration, "duration"))
 
     def _take_in(self, stimulus: s.Stimulus) -> None:
         self._call(self._shell.take_in, stimulus)

@@ -25,7 +25,6 @@ from interlock.errors import (
     InvalidOption,
     NotRunning,
     ShuttingDown,
-    UnknownResource,
     UnknownTask,
     UnreadableJournal,
     UsageError,
@@ -41,13 +40,15 @@ from interlock.model.usage import NO_USAGE, Usage
 from interlock.model.why import Explanation, StuckJournal
 from interlock.runtime.attempts import Attempts
 from interlock.runtime.breakers import Breakers
+from interlock.runtime.conditions import Conditions
 from interlock.runtime.context import TaskContext
 from interlock.runtime.estimates import Estimates
 from interlock.runtime.handle import Handle, Running
-from interlock.runtime.limits import Limits, quotas
+from interlock.runtime.limits import Limits
 from interlock.runtime.log import Log
 from interlock.runtime.origin import Origin
 from interlock.runtime.ports import Ports
+from interlock.runtime.rates import Rates
 from interlock.runtime.record import Record
 from interlock.runtime.remembered import Remembered
 from interlock.runtime.slots import Slots
@@ -77,7 +78,7 @@ class Shell:
         self.door = Door(self.loop, self._in_one_turn)
         self.workspace = workspace
         self.run_id = run_id = origin.run_id
-        self.rates = dict(limits.rates)
+        self.rates = Rates(limits.rates, self.take_in, self.now)
         self.kernel = kernel
         self.handles: dict[str, Handle[Any]] = {}
         self.unsettled = 0
@@ -107,7 +108,7 @@ class Shell:
         self._deciding = False
         self._committing = False
         self._timer: asyncio.TimerHandle | None = None
-        self._conditions: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
+        self.conditions = Conditions(self.loop)
         self.keys: dict[str, Handle[Any]] = {}
         """Handles by idempotency key."""
         self.passed_over = origin.passed_over
@@ -249,7 +250,7 @@ class Shell:
         except BaseException as error:  # noqa: BLE001 - a bug of ours must end the run, not hang it
             self.break_off(error)
         self._scheduled = False
-        self.look_at_conditions()
+        self.conditions.look()
         if self._reports or (not self._committing and (self._todo or self.record.turn)):
             self._schedule()
 
@@ -280,7 +281,7 @@ class Shell:
                 self._perform(turn, todo)
         except BaseException as error:  # noqa: BLE001 - as in _turn
             self.break_off(error)
-        self.look_at_conditions()
+        self.conditions.look()
         self._schedule()
 
     def _perform(self, turn: Turn, todo: list[Decision]) -> None:
@@ -320,7 +321,7 @@ class Shell:
             self.waits.fail_all(over)
             for handle in self.handles.values():
                 handle.give_up(over)
-            self.look_at_conditions()
+            self.conditions.look()
 
     def warn_of_unbound(self, unbound: tuple[str, ...]) -> None:
         """Tell of unfinished tasks that the program has not brought again; the run stays open."""
@@ -339,7 +340,7 @@ class Shell:
         for handle in self.handles.values():
             handle.give_up(told)
         self.record.close()
-        self.look_at_conditions()
+        self.conditions.look()
 
     # -- time -------------------------------------------------------------------------------
 
@@ -383,32 +384,14 @@ class Shell:
 
     # -- limits -----------------------------------------------------------------------------
 
-    def hold_rate(self, rate: str, duration: float) -> None:
-        """Let nobody take from a rate for some time."""
-        limit = self.rates.get(rate)
-        if limit is None:
-            known = ", ".join(self.rates) or "none"
-            raise UnknownResource(f"{rate!r} is not a rate of this run; there are: {known}")
-        for name in quotas(rate, limit):
-            self.take_in(s.HoldRate(name, self.now() + duration))
-
     def set_limit(self, name: str, limit: Rate | Breaker) -> None:
         """Change a rate or a breaker, or add one."""
         if isinstance(limit, Breaker):
             self.breakers.set(name, limit)
         elif isinstance(limit, Rate):
-            changed = quotas(name, limit)
-            left_out = [each for each in self._quotas(name) if each not in changed]
-            if left_out:
-                raise InvalidOption(f"give {left_out[0]!r} a quota as well: it has had one")
-            for resource, (amount, window) in changed.items():
-                self.take_in(s.SetRate(resource, amount, window))
-            self.rates[name] = limit
+            self.rates.set(name, limit)
         else:
             raise InvalidOption(f"the limit {name!r} is {limit!r}; it can be a Rate or a Breaker")
-
-    def _quotas(self, name: str) -> list[str]:
-        return list(quotas(name, self.rates[name])) if name in self.rates else []
 
     # -- waiting for the end ----------------------------------------------------------------
 
@@ -429,28 +412,6 @@ class Shell:
         if self.broken is not None:
             return not self._committing
         return not (self._todo or self._reports or self.record.turn or self._committing)
-
-    def once(self, condition: Callable[[], bool]) -> asyncio.Future[None]:
-        """A future that is done as soon as the condition holds at the end of a turn."""
-        met: asyncio.Future[None] = self.loop.create_future()
-        if condition():
-            met.set_result(None)
-        else:
-            self._conditions.append((condition, met))
-        return met
-
-    def look_at_conditions(self) -> None:
-        """Tell those that wait for a condition which holds now."""
-        if self._conditions:
-            left = []
-            for condition, met in self._conditions:
-                if met.done():
-                    continue
-                if condition():
-                    met.set_result(None)
-                else:
-                    left.append((condition, met))
-            self._conditions = left
 
     # -- looking ----------------------------------------------------------------------------
 
@@ -492,7 +453,7 @@ class Shell:
         elif self._trouble is None:
             self._trouble = (self.now(), error)
         self.log.trouble(error)
-        self.look_at_conditions()
+        self.conditions.look()
 
     def is_stuck(self) -> bool:
         """Whether the journal cannot be written at the moment."""
@@ -501,7 +462,7 @@ class Shell:
     async def saved(self) -> None:
         """Wait until all that was decided so far is in the journal."""
         last = self.record.turn.last
-        await self.once(lambda: self.record.committed >= last or self.broken is not None)
+        await self.conditions.once(lambda: self.record.committed >= last or self.broken is not None)
         if self.broken is not None:
             raise ended_by(self.run_id, self.broken) from self.broken
 

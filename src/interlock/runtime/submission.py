@@ -17,7 +17,7 @@ from interlock.model.outcome import Outcome, State
 from interlock.model.task import Task
 from interlock.runtime.context import plain
 from interlock.runtime.data import copied, handles_in
-from interlock.runtime.handle import Handle
+from interlock.runtime.handle import Handle, Submission
 from interlock.runtime.output import as_type, check_output
 
 if TYPE_CHECKING:
@@ -58,8 +58,9 @@ class _Batch:
 
     def __init__(self, shell: Shell, context: Context, parent: TaskContext | None) -> None:
         self._shell = shell
-        self._context = context
         self._parent = parent
+        whose = None if parent is None else (parent.task.id, parent.token)
+        self._submission = Submission(shell, context, whose)
         self._fresh: list[Handle[Any]] = []
         self._past: list[s.Past | None] = []
         self._recalled: list[Handle[Any]] = []
@@ -90,8 +91,7 @@ class _Batch:
         if not isinstance(given, Prepared) or task is not given.task:
             given = prepare(shell, task, self._claims)
         resolved, manner = given
-        parent = None if self._parent is None else (self._parent.task.id, self._parent.token)
-        handle: Handle[Any] = Handle(shell, resolved, manner, self._context, parent)
+        handle: Handle[Any] = Handle(self._submission, resolved, manner)
         if key is not None:
             self._keys[key] = handle
         found = None if shell.remembered is None else shell.remembered.find(resolved)

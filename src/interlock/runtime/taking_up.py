@@ -12,8 +12,7 @@ from interlock.kernel import stimuli as s
 from interlock.model.event import Kind
 from interlock.model.outcome import ErrorRecord, Outcome, State
 from interlock.model.throttled import OpenBreaker
-from interlock.runtime.handle import Handle
-from interlock.runtime.limits import quotas
+from interlock.runtime.handle import Handle, Submission
 from interlock.runtime.past import CUT_OFF_AT_MOST, Known, Past
 from interlock.runtime.remembered import WhenInterrupted
 from interlock.runtime.shell import Shell
@@ -44,11 +43,7 @@ def take_up(shell: Shell, past: Past, when_interrupted: WhenInterrupted) -> None
 
 def _limits(shell: Shell, past: Past) -> None:
     """What was changed while the run went on; and what it has used up, or is to wait for."""
-    windows = {
-        resource: window
-        for name, limit in shell.rates.items()
-        for resource, (_, window) in quotas(name, limit).items()
-    }
+    windows = shell.rates.windows()
     for resource, rate in past.rates.items():
         if resource in windows:
             shell.take_in(rate)
@@ -68,7 +63,7 @@ def _limits(shell: Shell, past: Past) -> None:
 
 
 def _handle(shell: Shell, known: Known) -> Handle[Any]:
-    return Handle(shell, known.task, None, copy_context(), known.parent)
+    return Handle(Submission(shell, copy_context(), known.parent), known.task, None)
 
 
 def _end(shell: Shell, task_id: str, known: Known, policy: WhenInterrupted) -> Outcome[Any] | None:

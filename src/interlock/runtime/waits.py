@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from interlock.errors import AttemptOver, UnknownResource, UnknownTask, WouldDeadlock
+from interlock.errors import AttemptOver, UnknownTask, WouldDeadlock
 from interlock.kernel import stimuli as s
 from interlock.model.claim import Claim, uses
 from interlock.runtime.context import CURRENT, TaskContext
@@ -155,10 +155,7 @@ class Waits:
 
     async def take(self, context: TaskContext, rate: str, requests: int, tokens: int) -> Taken:
         """Wait until a rate has enough left."""
-        limit = self._shell.rates.get(rate)
-        if limit is None:
-            known = ", ".join(self._shell.rates) or "none"
-            raise UnknownResource(f"{rate!r} is not a rate of this run; there are: {known}")
+        limit = self._shell.rates.named(rate)
         wanted = []
         if limit.requests is not None and requests:
             wanted.append(uses(rate, requests))
@@ -259,20 +256,19 @@ class Waits:
             timer.cancel()
             self._drop(context, number)
 
-    async def ends(self, handles: Iterable[Handle[Any]]) -> None:
+    async def ends(self, handles: Sequence[Handle[Any]]) -> None:
         """Wait until all these tasks have their outcomes; inside a task, with its slot lent out."""
-        waiting = [handle for handle in handles if handle.outcome is None]
-        if not waiting:
-            return
         context = CURRENT.get(None)
         # An attempt that is over and not gone may not wait either: what it waits for may wait for
         # what it holds, and nobody can wake a thread.
         if context is not None and self._shell.attempts.alive.get(context.token) is context:
-            ids = tuple(handle.task.id for handle in waiting)
-            await self.request(
-                context, lambda number: s.AwaitTasks(context.task.id, context.token, number, ids)
-            )
+            ids = tuple(handle.task.id for handle in handles if handle.outcome is None)
+            if ids:
+                await self.request(
+                    context,
+                    lambda number: s.AwaitTasks(context.task.id, context.token, number, ids),
+                )
             return
-        for handle in waiting:
+        for handle in handles:
             if handle.outcome is None:
                 await handle.settled()

@@ -185,7 +185,7 @@ def _(original: Any) -> Any:
 def _(original: Any) -> Any:
     async def wait(self: Any, condition: Any, most: float | None, **how: Any) -> None:
         if not condition():
-            await asyncio.wait([self.shell.once(condition)], timeout=most)
+            await asyncio.wait([self.shell.conditions.once(condition)], timeout=most)
 
     return wait
 

@@ -1,0 +1,56 @@
+"""The rates of a run, held up and changed while it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from interlock.errors import InvalidOption, UnknownResource
+from interlock.kernel import stimuli as s
+from interlock.model.limits import Rate
+from interlock.runtime.limits import quotas
+
+
+class Rates:
+    """Rates by name; each is one or two quotas for the kernel."""
+
+    def __init__(
+        self,
+        rates: Mapping[str, Rate],
+        take_in: Callable[[s.Stimulus], None],
+        now: Callable[[], float],
+    ) -> None:
+        self._rates = dict(rates)
+        self._take_in = take_in
+        self._now = now
+
+    def named(self, name: str) -> Rate:
+        """The rate of that name."""
+        rate = self._rates.get(name)
+        if rate is None:
+            known = ", ".join(self._rates) or "none"
+            raise UnknownResource(f"{name!r} is not a rate of this run; there are: {known}")
+        return rate
+
+    def windows(self) -> dict[str, float]:
+        """What the kernel calls the parts of all of them, and their windows in seconds."""
+        return {
+            quota: window
+            for name, rate in self._rates.items()
+            for quota, (_, window) in quotas(name, rate).items()
+        }
+
+    def hold(self, name: str, duration: float) -> None:
+        """Let nobody take from a rate for some time."""
+        for quota in quotas(name, self.named(name)):
+            self._take_in(s.HoldRate(quota, self._now() + duration))
+
+    def set(self, name: str, rate: Rate) -> None:
+        """Change a rate, or add one."""
+        changed = quotas(name, rate)
+        before = quotas(name, self._rates[name]) if name in self._rates else ()
+        for quota in before:
+            if quota not in changed:
+                raise InvalidOption(f"give {quota!r} a quota as well: it has had one")
+        for quota, (amount, window) in changed.items():
+            self._take_in(s.SetRate(quota, amount, window))
+        self._rates[name] = rate
