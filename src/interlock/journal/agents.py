@@ -6,7 +6,8 @@ dataclass, defaults, the variables a function has from outside, the object of a 
 
 What changes while an agent works must not count, or it would be another one after a restart. So
 of variables and of objects without a known shape only constants are looked at, and each agent only
-when this process sees it first.
+when this process sees it first. Of such objects it is their texts that count, not their numbers:
+those are counters, process ids and open files as often as not. A dataclass says what it is made of.
 """
 
 from __future__ import annotations
@@ -111,7 +112,8 @@ def _looked_at(walk: Walk, agent: Any, deeper: int) -> Any:
         own = object.__getattribute__(agent, "__dict__")
     except AttributeError:
         own = {}
-    return [name_of(type(agent)), _parts(walk, own, deeper)]
+    named = {name: value for name, value in own.items() if not isinstance(value, int)}
+    return [name_of(type(agent)), _parts(walk, named, deeper)]
 
 
 def _of_function(walk: Walk, agent: FunctionType, deeper: int) -> Any:

@@ -99,6 +99,12 @@ def test_an_agent_stays_the_same_while_it_works() -> None:
     assert fingerprint(agent.go) == before == fingerprint(fresh.go)
 
 
+def test_numbers_of_an_object_without_a_shape_do_not_make_it_another() -> None:
+    first, second = Writer("a"), Writer("a")
+    second.calls = 7  # or a process id, or an open file
+    assert fingerprint(first.go) == fingerprint(second.go)
+
+
 def test_what_a_function_changes_outside_does_not_make_it_another() -> None:
     def made() -> Agent:
         count, seen = 0, list[int]()
