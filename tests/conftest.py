@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import inspect
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,10 @@ from hypothesis import HealthCheck, settings
 from interlock.errors import UnreadableJournal
 from interlock.journal.sqlite import SqliteJournal
 from interlock.testing.replay import replay
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts jobs in the background deaf to Ctrl-C, and they hand that on to their children.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A judgement must depend on the commit alone: examples are the same in every run, and nothing
 # fails for having been slow. HYPOTHESIS_PROFILE=explore looks for new examples instead.
