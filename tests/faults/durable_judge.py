@@ -31,10 +31,15 @@ def violations(world: World, *, late: float = _A_MOMENT) -> Iterator[str]:
     """
     facts = world.facts
     yield from (f"{fact}" for fact in facts if fact.what in ("clash", "crowd"))
-    yield from _told_is_over(facts)
+    yield from _done_is_done(facts)
     yield from _tokens_grow(facts)
-    yield from _attempts(facts)
-    yield from _times(facts, late)
+    yield from _rates(facts, late)
+    # A crash may come when the run is closed: what did not succeed is then tried in another one.
+    for run_id in dict.fromkeys(fact.run for fact in facts):
+        own = [fact for fact in facts if fact.run == run_id]
+        yield from _told_is_over(own)
+        yield from _attempts(own)
+        yield from _times(own, late)
     with Reader(world.path, Codec(KNOWN)) as reader:
         known: set[tuple[str, str]] = set()
         started: set[int] = set()
@@ -49,8 +54,18 @@ def violations(world: World, *, late: float = _A_MOMENT) -> Iterator[str]:
     yield from _nothing_lost(facts, known, started)
 
 
+def _done_is_done(facts: Iterable[Fact]) -> Iterator[str]:
+    """7, 8: what has succeeded, or its key, never runs again, in whichever run."""
+    done: set[str] = set()
+    for fact in facts:
+        if fact.what == "told" and fact.more[0] == State.SUCCEEDED:
+            done.add(fact.more[2] or fact.task)
+        elif fact.what == "ran" and (fact.more[3] or fact.task) in done:
+            yield f"{fact} although it had succeeded"
+
+
 def _told_is_over(facts: Iterable[Fact]) -> Iterator[str]:
-    """5, 7, 8: what was told or acknowledged stays so, and does not run again."""
+    """5, 7: what was told or acknowledged stays so, and does not run again."""
     over: dict[str, tuple[object, ...]] = {}
     cancelled: set[str] = set()
     answered = 0
@@ -103,12 +118,9 @@ def _attempts(facts: Iterable[Fact]) -> Iterator[str]:
             yield f"{task} was cut off {more} times, and tried again"
 
 
-def _times(facts: Iterable[Fact], late: float) -> Iterator[str]:
-    """10, 12, 13: rates, backoffs and deadlines know nothing of lives."""
+def _rates(facts: Iterable[Fact], late: float) -> Iterator[str]:
+    """10: a window knows nothing of lives."""
     took: list[float] = []
-    failed: dict[tuple[str, int], float] = {}
-    submitted: dict[str, float] = {}
-    ends = 0
     for fact in facts:
         if fact.what == "took":
             took.append(fact.at)
@@ -116,21 +128,31 @@ def _times(facts: Iterable[Fact], late: float) -> Iterator[str]:
                 window = fact.at - took[-RATE.amount - 1]
                 if window < RATE.window - late:
                     yield f"{fact}: {RATE.amount + 1} of them in {window:g} s"
-        elif fact.what == "failed":
+
+
+def _times(facts: Iterable[Fact], late: float) -> Iterator[str]:
+    """12, 13: nor do backoffs and deadlines."""
+    failed: dict[tuple[str, int], float] = {}
+    submitted: dict[str, Fact] = {}
+    told: set[str] = set()
+    for fact in facts:
+        if fact.what == "failed":
             failed[fact.task, fact.more[0]] = fact.at
-        elif fact.what == "ran":
+        elif fact.what == "ran" and fact.more[1] > 1:
             before = fact.more[1] - 1
-            if before:
-                earliest = failed[fact.task, before] + TRIES.wait(before, 1.0)
-                if fact.at < earliest:
-                    yield f"{fact}, which is {earliest - fact.at:g} s early"
+            earliest = failed[fact.task, before] + TRIES.wait(before, 1.0)
+            if fact.at < earliest:
+                yield f"{fact}, which is {earliest - fact.at:g} s early"
         elif fact.what == "submitted":
-            submitted.setdefault(fact.task, fact.at)
-        elif fact.what == "told" and fact.more[0] == State.TIMED_OUT and not ends:
-            ends += 1
-            until = submitted.get(fact.task, fact.at) + DEADLINE + fact.life * DOWN + late
-            if fact.at > until:
-                yield f"{fact}, which is {fact.at - until:g} s late"
+            submitted.setdefault(fact.task, fact)
+        elif fact.what == "told" and fact.task not in told:
+            told.add(fact.task)
+            if fact.more[0] == State.TIMED_OUT and fact.task in submitted:
+                # It may be over while nobody lives.
+                first = submitted[fact.task]
+                until = first.at + DEADLINE + (fact.life - first.life) * DOWN + late
+                if fact.at > until:
+                    yield f"{fact}, which is {fact.at - until:g} s late"
 
 
 def _of_a_run(run: Run, events: list[Event]) -> Iterator[str]:

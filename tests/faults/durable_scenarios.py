@@ -116,7 +116,7 @@ async def _answer(rt: Runtime, world: World) -> None:
         if event.kind is Kind.NEEDS_YOU and rt.questions():
             rt.answer("asks", "blue")
             await world.acknowledged(rt, "answered", "asks")
-        if event.kind is Kind.SETTLED and event.task_id == "asks":
+        if event.kind in (Kind.SETTLED, Kind.INHERITED) and event.task_id == "asks":
             return
 
 

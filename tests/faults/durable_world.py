@@ -34,6 +34,7 @@ class Fact(NamedTuple):
     """One thing that really happened."""
 
     life: int
+    run: str
     at: float
     what: str
     task: str
@@ -53,6 +54,7 @@ class World:
         self.life = -1
         self.steps = 0
         """Of the last life."""
+        self._run = ""
         self._scenario = scenario
         self._began = EPOCH
         self._at_work: dict[int, TaskContext] = {}
@@ -79,6 +81,7 @@ class World:
                 SLOTS, self.path.parent, self.path, resume, limits=limits, grace=1, ports=ports
             )
             async with runtime as rt:
+                self._run = rt.run_id
                 await self._scenario(rt, self)
             self.note("closed")
 
@@ -111,7 +114,7 @@ class World:
         """Something has happened; a dead process does nothing any more."""
         loop = asyncio.get_running_loop()
         if not (isinstance(loop, VirtualLoop) and loop.crashed):
-            self.facts.append(Fact(self.life, self._wall(), what, task, more))
+            self.facts.append(Fact(self.life, self._run, self._wall(), what, task, more))
 
     def ran(self, ctx: TaskContext) -> None:
         """An agent runs its first line."""
