@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 
 from interlock import Handle, Kind, Retry, Runtime, Task, TaskContext
+from interlock.testing.virtual_loop import VirtualLoop
 from tests.faults.durable_world import Scenario, World
 
 TRIES = Retry(3, backoff=2.0, jitter=0.25)
 DEADLINE = 4.0
-GONE_WRONG = "not yet"
 
 
 class Agents:
@@ -31,7 +31,7 @@ class Agents:
         await self._world.work(ctx, 0.5)
         if ctx.attempt < TRIES.attempts:
             self._world.note("failed", ctx.task.id, ctx.attempt)
-            raise OSError(GONE_WRONG)
+            raise OSError("not yet")
         return f"{ctx.task.id}!"
 
     async def breaks(self, ctx: TaskContext) -> str:
@@ -56,6 +56,14 @@ class Agents:
         answer = await ctx.ask("Which colour?")
         await self._world.work(ctx)
         return answer
+
+    async def kills(self, ctx: TaskContext) -> str:
+        """The coordinator does not survive it."""
+        self._world.ran(ctx)
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        loop.crash()
+        return "never"
 
     async def parent(self, ctx: TaskContext) -> str:
         self._world.ran(ctx)
@@ -129,6 +137,12 @@ async def a_group_that_fails_fast(rt: Runtime, world: World) -> None:
     ]
     for outcome in (await rt.run(tasks, fail_fast=True)).outcomes:
         world.hears(outcome)
+
+
+async def a_task_that_kills(rt: Runtime, world: World) -> None:
+    agents = Agents(world)
+    killer = rt.submit(agents.kills, id="killer")
+    await world.told(killer, rt.submit(agents.step, id="next", after=killer))
 
 
 SCENARIOS: dict[str, Scenario] = {
