@@ -1,0 +1,117 @@
+"""Bugs to plant in durable worlds: the judge has to find each of them, and say what it is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+
+from interlock.journal.batch import Batch
+from interlock.kernel import stimuli as s
+from interlock.model.outcome import Outcome, State
+from interlock.runtime import origin
+from interlock.runtime.past import Known, Past
+from interlock.runtime.remembered import Remembered
+from interlock.runtime.shell import Shell
+from interlock.testing.loop_writer import LoopWriter
+
+Patch = pytest.MonkeyPatch
+Plant = Callable[[Patch], None]
+
+
+class Where(NamedTuple):
+    """The scenario in which a bug shows, and what the judge says of it."""
+
+    scenario: str
+    says: str
+    resume: bool = True
+
+
+def acknowledged_before_it_is_durable(patch: Patch) -> None:
+    async def saved(self: Shell) -> None:
+        return
+
+    patch.setattr(Shell, "saved", saved)
+
+
+def done_before_it_is_durable(patch: Patch) -> None:
+    put = LoopWriter.put
+
+    def at_once(self: LoopWriter, batch: Batch) -> asyncio.Future[None]:
+        written = put(self, batch)
+        if batch.rows:  # events; a run has to have begun
+            written = asyncio.get_running_loop().create_future()
+            written.set_result(None)
+        return written
+
+    patch.setattr(LoopWriter, "put", at_once)
+
+
+def tokens_that_begin_anew(patch: Patch) -> None:
+    take_up = origin._take_up
+
+    async def anew(*args: Any) -> origin.Origin:
+        return (await take_up(*args))._replace(first_token=1)
+
+    patch.setattr(origin, "_take_up", anew)
+
+
+def _without(patch: Patch, **lost: Any) -> None:
+    before = Known.before
+
+    def forgets(self: Known, attempts: int, paused: bool) -> s.Past:
+        return before(self, attempts, paused)._replace(**lost)
+
+    patch.setattr(Known, "before", forgets)
+
+
+def backoffs_that_are_forgotten(patch: Patch) -> None:
+    _without(patch, retry_at=None)
+
+
+def deadlines_that_begin_anew(patch: Patch) -> None:
+    _without(patch, deadline_at=None)
+
+
+def rates_that_begin_anew(patch: Patch) -> None:
+    patch.setattr(Past, "_take", lambda self, claims, now: None)
+
+
+def answers_that_are_forgotten(patch: Patch) -> None:
+    patch.setattr(Remembered, "answers", lambda self, task_id: [])
+
+
+def cancels_that_are_forgotten(patch: Patch) -> None:
+    settled = Past._settled
+
+    def forgets(self: Past, task_id: str, outcome: Outcome[Any]) -> None:
+        if outcome.status is not State.CANCELLED:
+            settled(self, task_id, outcome)
+
+    patch.setattr(Past, "_settled", forgets)
+
+
+def keys_that_end_with_their_run(patch: Patch) -> None:
+    init = Remembered.__init__
+
+    def forgets(
+        self: Remembered, fingerprint: Any, past: Any, inherited: Any, *_: Any, **options: Any
+    ) -> None:
+        init(self, fingerprint, past, inherited, **options)
+
+    patch.setattr(Remembered, "__init__", forgets)
+
+
+PLANTS: dict[Plant, Where] = {
+    acknowledged_before_it_is_durable: Where("a fan out on two files", "and is lost"),
+    done_before_it_is_durable: Where("a fan out on two files", "without a durable start"),
+    tokens_that_begin_anew: Where("a chain with a retry", "its token is not new"),
+    backoffs_that_are_forgotten: Where("a chain with a retry", "s early"),
+    deadlines_that_begin_anew: Where("children and a deadline", "s late"),
+    rates_that_begin_anew: Where("a rate and a question", "3 of them in"),
+    answers_that_are_forgotten: Where("a rate and a question", "answered before"),
+    cancels_that_are_forgotten: Where("keys and a cancel", "although it was"),
+    keys_that_end_with_their_run: Where("keys and a cancel", "had succeeded", resume=False),
+}
