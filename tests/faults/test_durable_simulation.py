@@ -6,6 +6,7 @@ hold afterwards, by a truth outside of the journal, in `durable_judge.py`.
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Iterator
 from itertools import product
@@ -32,6 +33,10 @@ def _silence() -> Iterator[None]:
     logging.disable()
     yield
     logging.disable(logging.NOTSET)
+    # The loops of dead lives are kept for good. Looking through them at every collection would
+    # take longer than the tests.
+    gc.collect()
+    gc.freeze()
 
 
 class Plain:
