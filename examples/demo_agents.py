@@ -110,7 +110,8 @@ async def write_docstrings(ctx: TaskContext, seconds: float) -> str:
 def compile_code(ctx: TaskContext, seconds: float) -> str:
     ctx.report(0, "python -m compileall src")
     ctx.sleep(seconds).wait()
-    _python(ctx, "-m", "compileall", "-q", "src", PYTHONPYCACHEPREFIX="build")
+    # -B: or Python would put what it compiles for itself there as well.
+    _python(ctx, "-B", "-m", "compileall", "-q", "src", PYTHONPYCACHEPREFIX="build")
     return f"{len(list((ctx.workspace / 'build').rglob('*.pyc')))} files"
 
 
