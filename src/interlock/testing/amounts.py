@@ -29,6 +29,8 @@ def lacking(shadow: Shadow, item: Item, claims: tuple[Claim, ...]) -> list[Claim
             lent = sum(lendable(shadow, claim.resource, a, alive) for a in item.above())
             if claim.amount > max(0, left) + lent:
                 short.append(claim)
+        elif claim.amount > shadow.capacities[claim.resource]:
+            short.append(claim)  # an ancestor has all of it, which a throttle has made less
     return short
 
 
