@@ -1,0 +1,77 @@
+"""Any program as an agent: what to run, and what it gets to see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+from interlock.errors import InvalidOption
+
+Home = Literal["user", "private"]
+
+PROMPT = "{prompt}"
+"""Stands for the task's prompt, in an argument, a variable or standard input."""
+PROMPT_FILE = "{prompt_file}"
+"""Stands for the path of a file that holds the prompt."""
+
+_set = object.__setattr__
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Command:
+    """An agent that is a program; made with `interlock.command()`.
+
+    `{prompt}` in an argument, in a value of `env` or in `stdin` stands for the task's prompt, and
+    `{prompt_file}` for a file that holds it. The program sees a few variables of ours (PATH, HOME,
+    locale, terminal, proxy), those that `pass_env` names, and `env`. `errors` maps kinds of
+    failures (`auth_error`, `rate_limited`, `model_error`) to patterns: a line of output that
+    matches one is a failure, whatever the exit code says. `check` is a shell command that has to
+    succeed afterwards, in the same place. `home="private"` gives the program a HOME of its own.
+    """
+
+    argv: tuple[str, ...]
+    name: str
+    stdin: str
+    env: Mapping[str, str]
+    pass_env: tuple[str, ...]
+    errors: Mapping[str, tuple[str, ...]]
+    check: str | None
+    home: Home
+
+    def __init__(
+        self,
+        argv: Iterable[str],
+        *,
+        name: str = "",
+        stdin: str = "",
+        env: Mapping[str, str] | None = None,
+        pass_env: Iterable[str] = (),
+        errors: Mapping[str, Iterable[str]] | None = None,
+        check: str | None = None,
+        home: Home = "user",
+    ) -> None:
+        listed = () if isinstance(argv, str) else tuple(argv)
+        if not listed or not all(isinstance(each, str) and "\0" not in each for each in listed):
+            raise InvalidOption(
+                f"a command is a list of texts, the program first, such as "
+                f"['codex', 'exec', '{PROMPT}'], not {argv!r}"
+            )
+        if home not in ("user", "private"):
+            raise InvalidOption(f"home is {home!r}; it can be 'user' or 'private'")
+        _set(self, "argv", listed)
+        _set(self, "name", name or listed[0].rpartition("/")[2])
+        _set(self, "stdin", stdin)
+        _set(self, "env", MappingProxyType(dict(env or {})))
+        _set(self, "pass_env", (pass_env,) if isinstance(pass_env, str) else tuple(pass_env))
+        patterns = {kind: tuple(each) for kind, each in (errors or {}).items()}
+        _set(self, "errors", MappingProxyType(patterns))
+        _set(self, "check", check)
+        _set(self, "home", home)
+
+    @property
+    def takes_prompt(self) -> bool:
+        """Whether the program gets to see the prompt at all."""
+        places = (*self.argv, *self.env.values(), self.stdin)
+        return any(PROMPT in each or PROMPT_FILE in each for each in places)

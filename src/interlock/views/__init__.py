@@ -1,0 +1,1 @@
+"""Views: what people see and type."""

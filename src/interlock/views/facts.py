@@ -1,0 +1,98 @@
+"""What people are told of a run: one record for the terminal, the JSON and the report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from interlock.model.outcome import State
+from interlock.model.progress import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFacts:
+    """One task at one moment. Times are seconds since 1970."""
+
+    id: str
+    state: State
+    since: float
+    agent: str = ""
+    prompt: str = ""
+    claims: tuple[str, ...] = ()
+    """As written: `writes src/**`, `reads docs/`, `uses gpu`."""
+    after: tuple[str, ...] = ()
+    priority: int = 0
+    attempt: int = 0
+    """Which attempt runs, or ran last; 0 before the first one."""
+    attempts: int = 1
+    """So many are allowed."""
+    submitted_at: float = 0.0
+    started_at: float | None = None
+    """When its last attempt began."""
+    ended_at: float | None = None
+    duration: float = 0.0
+    """Seconds from its first start to its end, if it has ended."""
+    estimate: float | None = None
+    fraction: float | None = None
+    message: str = ""
+    """What it last said of itself."""
+    tokens: int = 0
+    cost: float = 0.0
+    error: str = ""
+    error_type: str = ""
+    cause: str = ""
+    """Because of which task it was skipped."""
+    question: str = ""
+    """What it asks you."""
+    stopping: bool = False
+    """It has an outcome, or was told to stop, and something of it still runs."""
+    output: str = ""
+    """Its result as text, shortened, if it has one."""
+    log: str = ""
+    """Where the output of its last attempt is, if it is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """A run at one moment."""
+
+    run_id: str
+    at: float
+    """The moment."""
+    started_at: float
+    ended_at: float | None = None
+    plan: str = ""
+    slots: int = 0
+    active: bool = True
+    """Whether somebody carries it out at this moment."""
+    paused: bool = False
+    draining: bool = False
+    tasks: tuple[TaskFacts, ...] = ()
+    """In the order of submission."""
+    progress: Progress = field(default_factory=Progress)
+    last: int = 0
+    """The number of the last event this includes."""
+
+    @property
+    def duration(self) -> float:
+        """Seconds since the run began."""
+        return (self.ended_at or self.at) - self.started_at
+
+    @property
+    def one_by_one(self) -> float:
+        """Seconds it would have taken one after another, as far as it has come."""
+        running = (
+            self.at - task.started_at
+            for task in self.tasks
+            if task.state is State.RUNNING and task.started_at is not None
+        )
+        return sum(task.duration for task in self.tasks) + sum(running)
+
+    @property
+    def saved(self) -> float:
+        """Seconds saved against doing one thing after another."""
+        return max(0.0, self.one_by_one - self.duration)
+
+    @property
+    def cost(self) -> float:
+        """What all attempts say they cost."""
+        return sum(task.cost for task in self.tasks)
