@@ -1,0 +1,1 @@
+"""Plan and project files, read into checked records; nothing is executed here."""
