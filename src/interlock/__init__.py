@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         NotStorable,
         OrchestratorException,
         ParallelExecutionError,
+        PlanError,
         ProtectedPath,
         ResourceConflictError,
         RunFailed,
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from interlock.model.progress import Progress
     from interlock.model.result import RunResult
     from interlock.model.task import Task
+    from interlock.model.template import Template
     from interlock.model.usage import Usage
     from interlock.model.why import Explanation
     from interlock.patterns.executor import ParallelExecutor
@@ -163,6 +165,7 @@ __all__ = [
     "ParallelExecutionResult",
     "ParallelExecutor",
     "ParallelProgress",
+    "PlanError",
     "Progress",
     "ProgressCallback",
     "ProtectedPath",
@@ -183,6 +186,7 @@ __all__ = [
     "TaskContext",
     "TaskFailed",
     "TaskQueue",
+    "Template",
     "UnknownDependency",
     "UnknownResource",
     "UnknownTask",
@@ -253,6 +257,7 @@ _HOMES = {
     "Task": "interlock.model.task",
     "TaskContext": "interlock.runtime.context",
     "TaskQueue": "interlock.patterns.queue",
+    "Template": "interlock.model.template",
     "Usage": "interlock.model.usage",
     "cancelled": "interlock.runtime.context",
     "conflicts": "interlock.model.conflict",

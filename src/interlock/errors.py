@@ -19,6 +19,7 @@ InterlockError
 │   ├── NotRunning             a Runtime was used before it was entered, or after it was left
 │   ├── ChangedTask            a run was taken up, and a task of it is not what it was
 │   ├── NotAnAgent             cannot be called, or not with the arguments given
+│   ├── PlanError              a plan or project file; `problems` has all that is wrong with it
 │   └── WouldBlockTheLoop      a blocking wait where only `await` may wait
 ├── TaskFailed                 `await handle.result()` of a task that did not succeed
 ├── RunFailed                  `raise_for_failures()`; carries the outcomes that are no successes
@@ -48,6 +49,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 _SHOWN = 10
+_SHOWN_OF_A_FILE = 100
 
 
 class EndedTask(Protocol):
@@ -164,6 +166,24 @@ class ChangedTask(UsageError):
 
 class NotAnAgent(UsageError):
     """Something was submitted that cannot be called as an agent, or not with these arguments."""
+
+
+class PlanError(UsageError):
+    """A plan or project file cannot be used; `problems` has all that is wrong, in their order.
+
+    Each problem is a record: `file`, `line`, `column` (from 1), `field` (as `tasks.api.writes`),
+    `text`, and the `suggestion` of what may have been meant.
+    """
+
+    def __init__(self, problems: Sequence[object]) -> None:
+        self.problems: tuple[Any, ...] = tuple(problems)
+        super().__init__(problems)
+
+    def __str__(self) -> str:
+        lines = [str(each) for each in self.problems[:_SHOWN_OF_A_FILE]]
+        if len(self.problems) > _SHOWN_OF_A_FILE:
+            lines.append(f"and {len(self.problems) - _SHOWN_OF_A_FILE} more problems")
+        return "\n".join(lines)
 
 
 class WouldBlockTheLoop(UsageError):

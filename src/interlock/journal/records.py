@@ -13,6 +13,7 @@ from interlock.model.limits import Breaker, Quota, Rate, Retry
 from interlock.model.load import Auto, Gate, Load
 from interlock.model.outcome import ErrorRecord, Outcome, State
 from interlock.model.task import Task
+from interlock.model.template import Reference, Template
 from interlock.model.throttled import ClosedGate, LoadedMachine, OpenBreaker
 from interlock.model.usage import Usage
 
@@ -53,6 +54,8 @@ OURS: tuple[type, ...] = (
     Outcome,
     State,
     Task,
+    Template,
+    Reference,
     Usage,
     NotStored,
     Awaited,

@@ -13,6 +13,7 @@ from interlock.errors import BlankId, InvalidOption
 from interlock.model.claim import Claim, Patterns, as_claims
 from interlock.model.duration import Duration, seconds
 from interlock.model.limits import Retry
+from interlock.model.template import Template
 
 ONCE = Retry(attempts=1)
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -37,6 +38,7 @@ class Task:
     """A unit of work. Frozen: `task.replace(...)` makes a changed copy.
 
     The agent is called with `args` and `kwargs`; it finds `prompt` and `labels` in its context.
+    A prompt that is a `Template` quotes results of other tasks, and the task comes after those.
     `writes`, `reads` and `uses` are shorthand for `claims`, where they all end up.
     `timeout` is per attempt; `deadline` covers the task with all its attempts: a duration from
     submission, or a datetime. `estimate` is how long one attempt is thought to take; it only
@@ -46,7 +48,7 @@ class Task:
 
     id: str
     agent: Any
-    prompt: str | None
+    prompt: str | Template | None
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     claims: tuple[Claim, ...]
@@ -67,7 +69,7 @@ class Task:
         id: str,
         agent: Any = None,
         *,
-        prompt: str | None = None,
+        prompt: str | Template | None = None,
         args: Iterable[Any] = (),
         kwargs: Mapping[str, Any] = NOTHING,
         writes: Patterns = (),
@@ -100,11 +102,16 @@ class Task:
             raise InvalidOption(f"task {id!r}: retry is {retry!r}; write Retry(attempts=3)")
         _set(self, "id", id)
         _set(self, "agent", agent)
-        _set(self, "prompt", _text(prompt, id, "prompt"))
+        ids = _ids(after, id)
+        if isinstance(prompt, Template):
+            _set(self, "prompt", prompt)
+            ids = tuple(dict.fromkeys((*ids, *prompt.references)))
+        else:
+            _set(self, "prompt", _text(prompt, id, "prompt"))
         _set(self, "args", () if args == () else _arguments(args, id))
         _set(self, "kwargs", NOTHING if kwargs is NOTHING else _mapping(kwargs, id, "kwargs"))
         _set(self, "claims", claimed)
-        _set(self, "after", _ids(after, id))
+        _set(self, "after", ids)
         _set(self, "priority", priority)
         _set(self, "timeout", _optional(timeout, id, "timeout"))
         _set(self, "deadline", _moment(deadline, id))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Final
 
 from interlock.errors import AgentFailed, InvalidOption
@@ -16,7 +16,7 @@ FIELDS: Final = ("output", "status", "attempts", "duration")
 LONGEST: Final = 65_536
 """So many characters of one result; the middle of a longer one is left out, and that is said."""
 
-_HOLE = re.compile(r"(\\?)\{\{(.*?)\}\}", re.DOTALL)
+_HOLE = re.compile(r"\\\{\{|\{\{([^{}]*)\}\}")
 _REFERENCE = re.compile(rf"(.+?)\.({'|'.join(FIELDS)})((?:\.[^.\s]+)*)")
 
 _set = object.__setattr__
@@ -31,7 +31,7 @@ class Reference:
     field: str
     path: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
-    """The tasks that are meant, if that is not the one of that name."""
+    """The tasks that are meant, if that is not the one of that name: all that a name stands for."""
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -55,10 +55,8 @@ def holes(text: str) -> list[str | Hole]:
     found: list[str | Hole] = []
     done = 0
     for match in _HOLE.finditer(text):
-        if match[1]:
-            found.append(text[done : match.start()] + match[0][1:])
-        else:
-            found += (text[done : match.start()], Hole(match[2].strip(), match.start()))
+        found.append(text[done : match.start()])
+        found.append("{{" if match[1] is None else Hole(match[1].strip(), match.start()))
         done = match.end()
     found.append(text[done:])
     return [each for each in found if each]
@@ -83,14 +81,25 @@ class Template:
 
     parts: tuple[str | Reference, ...]
 
-    def __init__(self, text: str | Iterable[str | Reference]) -> None:
-        _set(self, "parts", tuple(_parts(text) if isinstance(text, str) else text))
+    def __init__(self, parts: str | Iterable[str | Reference]) -> None:
+        _set(self, "parts", tuple(_parts(parts) if isinstance(parts, str) else parts))
 
     @property
     def references(self) -> tuple[str, ...]:
         """The ids of the tasks that it refers to, each once."""
         refs = (each for each in self.parts if isinstance(each, Reference))
         return tuple(dict.fromkeys(task for each in refs for task in each.ids))
+
+    def renamed(self, names: Mapping[str, str]) -> Template:
+        """The same about tasks that go by other ids by now."""
+        if not any(task in names for task in self.references):
+            return self
+        return Template(
+            each
+            if isinstance(each, str)
+            else replace(each, tasks=tuple(names.get(task, task) for task in each.ids))
+            for each in self.parts
+        )
 
     def __str__(self) -> str:
         return "".join(
@@ -120,9 +129,9 @@ def _parts(text: str) -> Iterable[str | Reference]:
 
 
 def _quoted(ref: Reference, outcomes: Mapping[str, Outcome[Any]]) -> str:
-    if not ref.tasks:
-        return _said(ref, ref.task, outcomes)
-    return "\n\n".join(f"{task}:\n{_said(ref, task, outcomes)}" for task in ref.tasks)
+    if len(ref.ids) == 1:
+        return _said(ref, ref.ids[0], outcomes)
+    return "\n\n".join(f"{task}:\n{_said(ref, task, outcomes)}" for task in ref.ids)
 
 
 def _said(ref: Reference, task: str, outcomes: Mapping[str, Outcome[Any]]) -> str:
@@ -132,11 +141,29 @@ def _said(ref: Reference, task: str, outcomes: Mapping[str, Outcome[Any]]) -> st
     value = outcome.result if ref.field == "output" else getattr(outcome, ref.field)
     for name in ref.path:
         value = _inside(value, name, ref)
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = value if isinstance(value, str) else _as_json(value)
     if len(text) <= LONGEST:
         return text
     half = LONGEST // 2
     return f"{text[:half]}\n[... {len(text) - 2 * half} characters left out ...]\n{text[-half:]}"
+
+
+def _as_json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, default=_plain)
+    except (TypeError, ValueError, RecursionError):  # keys that are no text, data inside itself
+        return repr(value)
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has no word for: records field by field, and the rest as it is printed."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: getattr(value, each.name) for each in fields(value)}
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=str)
+    return str(value)
 
 
 def _inside(value: Any, name: str, ref: Reference) -> Any:

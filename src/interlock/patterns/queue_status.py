@@ -99,7 +99,7 @@ def _status(name: str, agent_type: str, task: Task, state: str) -> TaskStatus:
     return TaskStatus(
         id=name,
         agent_type=agent_type,
-        description=task.prompt or "",
+        description=str(task.prompt or ""),
         files=_files(task.claims),
         state=str(state),
         waits_for=[],

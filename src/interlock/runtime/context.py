@@ -16,6 +16,7 @@ from interlock.model.duration import Duration, seconds
 from interlock.model.event import Kind
 from interlock.model.outcome import Outcome
 from interlock.model.task import Task
+from interlock.model.template import Template
 from interlock.model.usage import Usage
 from interlock.runtime.data import copied
 from interlock.runtime.submitting import Submitting
@@ -98,8 +99,9 @@ class TaskContext(Submitting):
 
     @property
     def prompt(self) -> str | None:
-        """The prompt of the task."""
-        return self._handle.task.prompt
+        """The prompt of the task, with the results that it quotes."""
+        prompt = self._handle.task.prompt
+        return prompt.render(self.results) if isinstance(prompt, Template) else prompt
 
     @property
     def workspace(self) -> Path:

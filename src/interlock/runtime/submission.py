@@ -15,6 +15,7 @@ from interlock.model.claim import Claim
 from interlock.model.event import Kind
 from interlock.model.outcome import Outcome, State
 from interlock.model.task import Task
+from interlock.model.template import Template
 from interlock.runtime.context import plain
 from interlock.runtime.data import copied, handles_in
 from interlock.runtime.handle import Handle, Submission
@@ -167,6 +168,8 @@ def _again(shell: Shell, parent: TaskContext, task: Task) -> Task | Handle[Any]:
         name = f"{task.id}~{count}"
     if name != task.id:
         parent.renamed[task.id] = name
+    if isinstance(task.prompt, Template):
+        task = task.replace(after=after, prompt=task.prompt.renamed(parent.renamed))
     return task.replace(id=name, after=after) if (name, after) != (task.id, task.after) else task
 
 

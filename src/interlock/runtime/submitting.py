@@ -18,6 +18,7 @@ from interlock.model.limits import Retry
 from interlock.model.outcome import Outcome
 from interlock.model.result import RunResult
 from interlock.model.task import After, Task
+from interlock.model.template import Template
 from interlock.runtime.wait import Wait
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Options(TypedDict, total=False):
     """The options of a task, as `submit` and `map` take them. `Task` says what they mean."""
 
     id: str | None
-    prompt: str | None
+    prompt: str | Template | None
     kwargs: Mapping[str, Any]
     writes: Patterns
     reads: Patterns
@@ -239,6 +240,10 @@ def _filled(value: Any, item: Any, index: int) -> Any:
         if unknown:
             raise InvalidOption(f"{value!r}: {unknown[0]} is neither {{item}} nor {{index}}")
         return filled
+    if isinstance(value, Template):
+        return Template(
+            _filled(each, item, index) if isinstance(each, str) else each for each in value.parts
+        )
     if isinstance(value, Claim):
         return Claim(_filled(value.resource, item, index), value.mode, value.amount)
     if isinstance(value, (list, tuple)):
