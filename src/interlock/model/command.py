@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 from interlock.errors import InvalidOption
 
@@ -75,3 +76,8 @@ class Command:
         """Whether the program gets to see the prompt at all."""
         places = (*self.argv, *self.env.values(), self.stdin)
         return any(PROMPT in each or PROMPT_FILE in each for each in places)
+
+    def replace(self, **changes: Any) -> Command:
+        """A copy with some options changed."""
+        kept = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+        return Command(**(kept | changes))

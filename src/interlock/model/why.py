@@ -186,6 +186,17 @@ class StuckJournal:
         return f"the journal cannot be written for {span(now - self.since)}: {self.error}"
 
 
+@dataclass(frozen=True, slots=True)
+class NotCarriedOut:
+    """Nobody carries out the run at this moment: it was interrupted, or its process was ended."""
+
+    run_id: str
+    since: float
+
+    def said(self, now: float) -> str:
+        return f"nobody carries out run {self.run_id}, for {span(now - self.since)}"
+
+
 Reason = (
     UnfinishedDependency
     | HeldClaim
@@ -202,6 +213,7 @@ Reason = (
     | UnansweredQuestion
     | UnfinishedTask
     | StuckJournal
+    | NotCarriedOut
 )
 
 

@@ -22,6 +22,7 @@ from interlock.model.outcome import Outcome
 from interlock.model.progress import Progress
 from interlock.model.task import Task
 from interlock.model.why import Explanation
+from interlock.plan.records import Plan, Project
 from interlock.runtime.context import TaskContext
 from interlock.runtime.handle import Handle, Running
 from interlock.runtime.life import Life
@@ -35,6 +36,7 @@ from interlock.runtime.origin import (
     on_disk,
 )
 from interlock.runtime.ports import Ports
+from interlock.runtime.project import Agents, options_of, tasks_of
 from interlock.runtime.remembered import WhenChanged, WhenInterrupted
 from interlock.runtime.shell import Shell
 from interlock.runtime.submission import Prepared, prepare
@@ -126,9 +128,18 @@ class Runtime(Submitting):
             first_come=order == "first_come",
         )
         self._kernel = self._make_kernel()  # at once: it has the errors for impossible options
+        self._agents: Agents | None = None
         self._life: Life | None = None
         self.run_id = fresh_run_id(self._ports)
         """The name of this run, readable and never used twice; of the one that is taken up."""
+
+    @classmethod
+    def for_project(cls, project: Project, **options: Any) -> Self:
+        """A Runtime with the agents, limits and paths of a project file; `options` go first."""
+        given = {name: value for name, value in options.items() if value is not None}
+        made = cls(**(options_of(project) | given))
+        made._agents = Agents(project)
+        return made
 
     # -- the life of a run ------------------------------------------------------------------
 
@@ -141,6 +152,7 @@ class Runtime(Submitting):
         if origin.first_token > 1:
             self._kernel = Kernel(**options)
         shell = Shell(self._kernel, origin, self._workspace, self._ports, self._grace, self._limits)
+        shell.agents = self._agents
         shell.attempts.refuses_unstorable = self._durable.not_durable == "refuse"
         interrupted = self._durable.interrupted
         self._life = life = Life(shell, self._ports, self._grace, interrupted, options)
@@ -198,6 +210,21 @@ class Runtime(Submitting):
 
     def _submits_to(self) -> tuple[Shell, TaskContext | None]:
         return self._shell, None
+
+    def agent(self, name: str) -> Any:
+        """An agent of the project file by its name."""
+        if self._agents is None:
+            raise InvalidOption(
+                f"there is no project file to find the agent {name!r} in; make the Runtime with "
+                "Runtime.for_project(load_project('interlock.yaml'))"
+            )
+        return self._agents.named(name)
+
+    def planned(self, plan: Plan) -> list[Task]:
+        """The tasks of a plan, for `submit_all` or `run`."""
+        if self._agents is None:
+            raise InvalidOption("a plan needs the agents of a project: Runtime.for_project(...)")
+        return tasks_of(plan, self._agents)
 
     def prepare(self, task: Task) -> Prepared:
         """Look through a task, for `post`: what is wrong with it raises here, on any thread."""

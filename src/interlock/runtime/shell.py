@@ -48,6 +48,7 @@ from interlock.runtime.limits import Limits
 from interlock.runtime.log import Log
 from interlock.runtime.origin import Origin
 from interlock.runtime.ports import Ports
+from interlock.runtime.project import Agents
 from interlock.runtime.rates import Rates
 from interlock.runtime.record import Record
 from interlock.runtime.remembered import Remembered
@@ -114,6 +115,8 @@ class Shell:
         self.passed_over = origin.passed_over
         self.remembered: Remembered | None = origin.remembered
         """What the journal knows of earlier runs, if there is one that outlives the process."""
+        self.agents: Agents | None = None
+        """Those of the project file, if there is one."""
         self._names: dict[str, int] = {}
         self._groups = 0
 

@@ -20,6 +20,7 @@ from interlock.runtime.context import plain
 from interlock.runtime.data import copied, handles_in
 from interlock.runtime.handle import Handle, Submission
 from interlock.runtime.output import as_type, check_output
+from interlock.runtime.project import dressed
 
 if TYPE_CHECKING:
     from interlock.runtime.context import TaskContext
@@ -35,6 +36,8 @@ class Prepared(NamedTuple):
 
 def prepare(shell: Shell, task: Task, known: dict[Claim, Claim] | None = None) -> Prepared:
     """Look through a task and bring it into the form the kernel takes. From any thread."""
+    if shell.agents is not None:
+        task = dressed(task, shell.agents)
     return Prepared(_resolved(shell, task, {} if known is None else known), _manner(task))
 
 
