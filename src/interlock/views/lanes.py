@@ -1,0 +1,34 @@
+"""Lanes: an attempt keeps its row for as long as it runs, so that nothing jumps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from interlock.model.outcome import State
+from interlock.views.facts import TaskFacts
+
+
+def in_lane(task: TaskFacts) -> bool:
+    """Whether something of the task runs."""
+    return task.state is State.RUNNING or task.stopping
+
+
+class Lanes:
+    """Who is in which lane. A new attempt takes the first lane that is free."""
+
+    def __init__(self) -> None:
+        self._ids: list[str | None] = []
+
+    def place(self, tasks: Iterable[TaskFacts]) -> Sequence[TaskFacts | None]:
+        """The tasks that run, each in its lane; None is a lane that is free."""
+        running = {task.id: task for task in tasks if in_lane(task)}
+        self._ids = [each if each in running else None for each in self._ids]
+        new = [task for task in running.values() if task.id not in set(self._ids)]
+        for task in sorted(new, key=lambda task: task.started_at or 0.0):
+            if None in self._ids:
+                self._ids[self._ids.index(None)] = task.id
+            else:
+                self._ids.append(task.id)
+        while self._ids and self._ids[-1] is None:
+            self._ids.pop()
+        return [None if each is None else running[each] for each in self._ids]

@@ -1,0 +1,50 @@
+"""Why a task waits, for people: every reason in a sentence, and what would help."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from interlock.model.duration import span
+from interlock.model.why import Explanation
+from interlock.views import safe
+from interlock.views.cells import shown
+from interlock.views.looks import LOOKS
+from interlock.views.spelling import Spelled
+
+
+def explained(explanation: Explanation) -> RenderableType:
+    """The whole answer to `interlock why`."""
+    look = LOOKS[explanation.state]
+    head = Text.assemble(
+        (look.mark, look.style),
+        " ",
+        (safe.line(explanation.task_id), "bold"),
+        f" is {look.word} for {span(explanation.at - explanation.since)}",
+    )
+    if explanation.state.is_end:
+        head.append(": nothing keeps it any more", "dim")
+    elif not explanation.reasons:
+        head.append(": nothing keeps it from going on", "dim")
+    parts: list[RenderableType] = [head]
+    if explanation.reasons:
+        said = [shown(reason.said(explanation.at)) for reason in explanation.reasons]
+        parts += [Text(), _bullets(said, "–")]
+    if explanation.clears_at is not None and explanation.reasons:
+        clears = span(explanation.clears_at - explanation.at)
+        parts += [Text(), Padding(Text(f"expected to clear in {clears}"), (0, 0, 0, 2))]
+    if explanation.would_help:
+        parts += [Text(), Padding(Text("could help", "bold"), (0, 0, 0, 2))]
+        parts.append(_bullets([shown(each) for each in explanation.would_help], "→"))
+    return Spelled(Group(*parts))
+
+
+def _bullets(texts: list[Text], bullet: str) -> RenderableType:
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for text in texts:
+        grid.add_row(Text(bullet, "dim"), text)
+    return Padding(grid, (0, 0, 0, 2))
