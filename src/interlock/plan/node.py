@@ -1,0 +1,65 @@
+"""A YAML file as a tree in which everything knows its line and column.
+
+Scalars keep the text that was written: what it means is up to whoever reads it, so that `no` is a
+country where a name is expected, and `1.10` a version. Lines and columns count from 1.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+
+class Scalar:
+    """A single value, as it was written. `plain`: without quotes, so that it may be a number."""
+
+    __slots__ = ("column", "line", "plain", "value")
+
+    def __init__(self, value: str, plain: bool = True, line: int = 0, column: int = 0) -> None:
+        self.value = value
+        self.plain = plain
+        self.line = line
+        self.column = column
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether nothing was written, or `null` or `~`."""
+        return self.plain and self.value in ("", "~", "null", "Null", "NULL")
+
+
+class Listed:
+    """A list. `size` counts what is in it with all that aliases stand for, `height` the levels."""
+
+    __slots__ = ("column", "has_holes", "height", "items", "line", "size")
+
+    def __init__(self, line: int = 0, column: int = 0) -> None:
+        self.items: list[Node] = []
+        self.line = line
+        self.column = column
+        self.size = 1
+        self.height = 1
+        self.has_holes = False
+        """Whether `{{` is somewhere in it."""
+
+
+class Keyed:
+    """A mapping: for each key where it is, and its value."""
+
+    __slots__ = ("column", "entries", "has_holes", "height", "line", "size", "unreadable")
+
+    def __init__(self, line: int = 0, column: int = 0) -> None:
+        self.entries: dict[str, tuple[Scalar, Node]] = {}
+        self.line = line
+        self.column = column
+        self.size = 1
+        self.height = 1
+        self.has_holes = False
+        self.unreadable = False
+        """Whether it was meant as something else, which has been reported already."""
+
+    def get(self, name: str) -> Node | None:
+        """The value of a key, if it is there."""
+        found = self.entries.get(name)
+        return None if found is None else found[1]
+
+
+Node: TypeAlias = Scalar | Listed | Keyed

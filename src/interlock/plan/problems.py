@@ -1,0 +1,94 @@
+"""What is wrong with a file, all of it at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import islice
+from typing import Final, NoReturn
+
+from interlock.errors import PlanError
+from interlock.plan.literal_secrets import hidden
+from interlock.plan.node import Node
+
+MOST: Final = 1_000
+"""Beyond this many problems nobody reads on, and neither do we."""
+_LOOKED_AT: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong, and where. Lines and columns count from 1; 0: not in the file."""
+
+    file: str
+    line: int
+    column: int
+    field: str
+    """Such as `tasks.api.writes`; empty for the file as a whole."""
+    text: str
+    """What is wrong, and what is allowed."""
+    suggestion: str = ""
+    """What may have been meant."""
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        parts = [place, self.field, self.text] if self.field else [place, self.text]
+        meant = f"; did you mean {self.suggestion!r}?" if self.suggestion else ""
+        return ": ".join(parts) + meant
+
+
+def _place(problem: Problem) -> tuple[int, int]:
+    return problem.line, problem.column
+
+
+class Problems:
+    """Collects what is wrong with one file."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self._found: dict[tuple[int, str, str], Problem] = {}
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def add(self, at: Node | None, field: str, text: str, suggestion: str = "") -> None:
+        """Note a problem; the same one in the same line only once."""
+        line, column = (at.line, at.column) if at is not None else (0, 0)
+        problem = Problem(self.file, line, column, field, hidden(text), hidden(suggestion))
+        self._found.setdefault((line, field, problem.text), problem)
+        if len(self._found) >= MOST:
+            self.stop()
+
+    def unknown(
+        self,
+        at: Node | None,
+        field: str,
+        name: str,
+        what: str,
+        known: Iterable[str],
+        more: str = "",
+    ) -> None:
+        """Note a name that is none of those there are."""
+        listed = list(islice(known, _LOOKED_AT))
+        close = get_close_matches(name, listed, n=1)
+        there = ""
+        if not close:
+            shown = ", ".join(sorted(listed)[:10]) + (", ..." if len(listed) > 10 else "")
+            there = f"; there are: {shown}" if listed else "; there are none"
+        self.add(at, field, f"there is no {what} {name!r}{there}{more}", "".join(close))
+
+    def refuse(self, at: Node | None, field: str, text: str) -> NoReturn:
+        """Note a problem after which there is nothing left to read."""
+        self.add(at, field, text)
+        self.stop()
+
+    def stop(self) -> NoReturn:
+        """Raise what was found."""
+        in_order = sorted(self._found.values(), key=_place)
+        raise PlanError(in_order)
+
+    def raise_any(self) -> None:
+        """Raise what was found, if something was."""
+        if self._found:
+            self.stop()

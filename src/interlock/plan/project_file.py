@@ -1,0 +1,251 @@
+"""The project file: `interlock.yaml`, in the folder that agents work in or above it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from interlock.errors import InvalidOption
+from interlock.model.limits import Breaker, Rate
+from interlock.model.load import Gate
+from interlock.model.ownership import Ownership
+from interlock.plan.agents import agent_of
+from interlock.plan.claims import Supply
+from interlock.plan.fields import PROJECT
+from interlock.plan.kinds import WRONG
+from interlock.plan.literal_secrets import ELSEWHERE, secret_in
+from interlock.plan.node import Keyed, Listed, Node, Scalar
+from interlock.plan.problems import Problems
+from interlock.plan.reading import compose, read_text
+from interlock.plan.records import GRACE, AgentSpec, Defaults, Project
+from interlock.plan.shapes import Found
+
+FILE: Final = "interlock.yaml"
+PRIORITIES: Final = {"low": -10, "normal": 0, "high": 10}
+ENV_FILE: Final = ".env"
+
+
+def find_project(start: Path) -> Path | None:
+    """The project file in this folder, or in the nearest one above it."""
+    start = start.absolute()
+    for folder in (start, *start.parents):
+        if (folder / FILE).is_file():
+            return folder / FILE
+    return None
+
+
+def load_project(path: Path) -> Project:
+    """Read a project file; PlanError has everything that is wrong with it."""
+    problems = Problems(str(path))
+    text = read_text(path, problems)
+    root = compose(text, problems)
+    if secret_in(text) is not None:
+        refuse_secrets(root, "", problems)
+    found = PROJECT.read(root, "", problems)
+    if found is WRONG:
+        problems.stop()
+    project = _project(path, found, problems)
+    problems.raise_any()
+    return project
+
+
+def refuse_secrets(node: Node, field: str, problems: Problems) -> None:
+    """Note every value in which a secret can be seen."""
+    if isinstance(node, Scalar):
+        what = secret_in(node.value)
+        if what is not None:
+            problems.add(node, field, f"there is {what} in it; {ELSEWHERE}")
+    elif isinstance(node, Listed):
+        for each in node.items:
+            refuse_secrets(each, field, problems)
+    else:
+        for name, (_, value) in node.entries.items():
+            refuse_secrets(value, f"{field}.{name}" if field else name, problems)
+
+
+def _project(path: Path, found: Found, problems: Problems) -> Project:
+    agents = {
+        name: agent_of(name, each, problems) for name, each in found.get("agents", {}).items()
+    }
+    limits = _limits(found, problems)
+    capacity = _capacity(found, agents, limits, problems)
+    priorities = {**PRIORITIES, **found.get("priorities", {})}
+    protected = found.get("protected", ())
+    supply = Supply(capacity, limits, protected)
+    _check_agents(found, agents, limits, supply, problems)
+    secrets = [*found.get("secrets", ()), *(n for each in agents.values() for n in each.secrets)]
+    _check_passed_on(found, agents, set(secrets), problems)
+    root = path.absolute().parent
+    return Project(
+        root,
+        path,
+        MappingProxyType(agents),
+        found.get("max_parallel"),
+        MappingProxyType(capacity),
+        MappingProxyType(limits),
+        MappingProxyType(priorities),
+        protected,
+        tuple(dict.fromkeys(secrets)),
+        _env_file(found, root, problems),
+        _gate(found, problems),
+        found.get("grace", GRACE),
+        _defaults(found, agents, priorities, supply, problems),
+        tuple(f"{each}; the first one has it" for each in _owned_twice(agents)),
+    )
+
+
+def _defaults(
+    found: Found,
+    agents: Mapping[str, AgentSpec],
+    priorities: Mapping[str, int],
+    supply: Supply,
+    problems: Problems,
+) -> Defaults:
+    read = found.get("defaults")
+    return Defaults() if read is None else defaults_of(read, agents, priorities, supply, problems)
+
+
+def _env_file(found: Found, root: Path, problems: Problems) -> str | None:
+    named: str | None = found.get("env_file")
+    if named is None:
+        return ENV_FILE if (root / ENV_FILE).is_file() else None
+    if not (root / named).is_file():
+        problems.add(found.at("env_file"), "env_file", f"there is no file {named!r} in {root.name}")
+    return named
+
+
+def _gate(found: Found, problems: Problems) -> Gate | None:
+    gate = found.get("gate")
+    if gate is None:
+        return None
+    try:
+        return Gate(**gate.values)
+    except InvalidOption:
+        if not gate.node.entries:
+            problems.add(gate.node, "gate", "write `cpu`, `memory` or both, in percent")
+        return None
+
+
+def _limits(found: Found, problems: Problems) -> dict[str, Rate | Breaker]:
+    limits: dict[str, Rate | Breaker] = {}
+    for name, each in found.get("limits", {}).items():
+        is_rate = each.says("requests") or each.says("tokens")
+        is_breaker = each.says("failures") or each.says("cool_down")
+        if is_rate == is_breaker:
+            problems.add(
+                each.node,
+                each.field,
+                "write `requests`, `tokens` or both for a rate, or `failures` and `cool_down` for "
+                "a breaker" + (", under two names" if is_rate else ""),
+            )
+        elif is_breaker:
+            limits[name] = Breaker(**each.values)
+        elif each.values:
+            limits[name] = Rate(**each.values)
+    return limits
+
+
+def _capacity(
+    found: Found,
+    agents: dict[str, AgentSpec],
+    limits: dict[str, Rate | Breaker],
+    problems: Problems,
+) -> dict[str, int]:
+    capacity: dict[str, int] = dict(found.get("capacity", {}))
+    entries = getattr(found.at("capacity"), "entries", {})
+    for name in capacity:
+        at, field = entries[name][0], f"capacity.{name}"
+        agent = agents.get(name.removeprefix("agent:")) if name.startswith("agent:") else None
+        if name == "slots":
+            problems.add(at, field, "slots are `max_parallel`; set that")
+        elif name in limits:
+            problems.add(at, field, f"{name!r} is a limit as well; keep one of them")
+        elif agent is not None and agent.instances is not None:
+            problems.add(at, field, f"the agent has `instances: {agent.instances}`; keep one")
+        elif name.endswith("!") or "=" in name:
+            problems.add(at, field, "a name cannot have = or ! in it; they say how much is used")
+    for name, each in agents.items():
+        if each.instances is not None:
+            capacity.setdefault(f"agent:{name}", each.instances)
+    return capacity
+
+
+def _check_agents(
+    found: Found,
+    agents: dict[str, AgentSpec],
+    limits: dict[str, Rate | Breaker],
+    supply: Supply,
+    problems: Problems,
+) -> None:
+    for name, each in found.get("agents", {}).items():
+        for limit, at in zip(each.get("limits", ()), each.items_at("limits"), strict=False):
+            if limit not in limits and limit not in _said(found, "limits"):
+                problems.unknown(at, each.path("limits"), limit, "limit", limits)
+        own = each.get("uses", ())
+        supply.check_uses(own, (), each.items_at("uses"), each.path("uses"), problems)
+        for pattern, at in zip(agents[name].owns, each.items_at("owns"), strict=False):
+            witness = supply.protected_in(pattern)
+            if witness is not None:
+                problems.add(at, each.path("owns"), f"{pattern!r} takes in {witness}")
+
+
+def _said(found: Found, name: str) -> Any:
+    """The names that a mapping has, right or wrong: what is wrong was noted already."""
+    node = found.at(name)
+    return node.entries if isinstance(node, Keyed) and node is not found.node else ()
+
+
+def _check_passed_on(
+    found: Found, agents: dict[str, AgentSpec], secrets: set[str], problems: Problems
+) -> None:
+    for name, each in found.get("agents", {}).items():
+        for passed, at in zip(each.get("pass_env", ()), each.items_at("pass_env"), strict=False):
+            if passed in secrets and passed not in agents[name].secrets:
+                problems.add(
+                    at, each.path("pass_env"), f"{passed!r} is a secret; name it under `secrets`"
+                )
+
+
+def _owned_twice(agents: dict[str, AgentSpec]) -> list[str]:
+    rules = {name: each.owns for name, each in agents.items() if each.owns}
+    return [str(each) for each in Ownership(rules).problems()]
+
+
+def priority_of(
+    text: str, known: Mapping[str, int], at: Node, field: str, problems: Problems
+) -> int | None:
+    """A priority by its number or its name."""
+    try:
+        number = int(text) if len(text) < 12 else None
+    except ValueError:
+        if text in known:
+            return known[text]
+        problems.unknown(at, field, text, "priority", known, ". It can also be a whole number")
+        return None
+    if number is None:
+        problems.add(at, field, "a priority has at most 10 digits")
+    return number
+
+
+def defaults_of(
+    found: Found,
+    agents: Mapping[str, AgentSpec],
+    priorities: Mapping[str, int],
+    supply: Supply,
+    problems: Problems,
+) -> Defaults:
+    """The defaults that were read, of a project or of a plan."""
+    uses = found.get("uses", ())
+    supply.check_uses(uses, (), found.items_at("uses"), found.path("uses"), problems)
+    values = dict(found.values)
+    agent = values.get("agent")
+    if agent is not None and agent not in agents:
+        problems.unknown(found.at("agent"), found.path("agent"), agent, "agent", agents)
+    if "priority" in values:
+        at, field = found.at("priority"), found.path("priority")
+        values["priority"] = priority_of(values["priority"], priorities, at, field, problems)
+    if "labels" in values:
+        values["labels"] = MappingProxyType(values["labels"])
+    return Defaults(**values)

@@ -1,0 +1,216 @@
+"""From the bytes of a file to a tree of nodes, or to an error that says where it cannot be read.
+
+The tree is made from the events of PyYAML's parser (libyaml where it is there): positions are kept,
+nothing is constructed, and neither depth nor aliases cost more than they are allowed to.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from interlock.plan.node import Keyed, Listed, Node, Scalar
+from interlock.plan.problems import Problems
+from interlock.plan.syntax import explained
+
+LARGEST: Final = 8 * 1024 * 1024
+"""Bytes. A plan of ten thousand tasks has two million."""
+DEEPEST: Final = 40
+MOST_REPEATED: Final = 100_000
+"""So many values may be there only because aliases repeat them."""
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def read_text(path: Path, problems: Problems) -> str:
+    """The text of a file; stops with a problem if there is none."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+    except OSError as error:
+        problems.refuse(None, "", f"it cannot be read: {error.strerror or error}")
+    if len(data) > LARGEST:
+        problems.refuse(None, "", f"it is larger than {LARGEST // 1024**2} MiB; split it up")
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        problems.refuse(Scalar("", line=1, column=1), "", "it is UTF-16; save it as UTF-8")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        begin = data.rfind(b"\n", 0, error.start) + 1
+        column = len(data[begin : error.start].decode("utf-8", "replace")) + 1
+        problems.refuse(
+            Scalar("", line=line, column=column),
+            "",
+            f"byte {error.start} (0x{data[error.start]:02x}) is not UTF-8; save the file as UTF-8",
+        )
+
+
+def compose(text: str, problems: Problems) -> Node:
+    """The tree of a YAML text. What is wrong with its form stops here, all but repeated keys."""
+    tree = _Tree(problems)
+    loader = _Loader(text)
+    try:
+        while (event := loader.get_event()) is not None:
+            tree.take(event)
+    except yaml.YAMLError as error:
+        line, column, what = explained(error, text)
+        problems.refuse(Scalar("", line=line, column=column), "", what)
+    finally:
+        loader.dispose()
+    if tree.root is None:
+        problems.refuse(None, "", "it is empty")
+    return tree.root
+
+
+class _Tree:
+    """Grows by one event at a time."""
+
+    def __init__(self, problems: Problems) -> None:
+        self.root: Node | None = None
+        self._problems = problems
+        self._open: list[Listed | Keyed] = []
+        self._keys: list[Scalar | None] = []
+        """For each open collection the key whose value comes next."""
+        self._anchors: dict[str, Node | None] = {}
+        """None while what is anchored is not complete: it cannot contain itself."""
+        self._named: list[str | None] = []
+        """The anchor of each open collection."""
+        self._merges: list[list[Node]] = []
+        self._repeated = 0
+        self._documents = 0
+
+    def take(self, event: Any) -> None:
+        kind = event.__class__
+        if kind is yaml.ScalarEvent:
+            mark = event.start_mark
+            node = Scalar(event.value, event.implicit[0], mark.line + 1, mark.column + 1)
+            if event.tag is not None:
+                self._refuse_tag(node, event.tag)
+            if event.anchor is not None:
+                self._anchors[event.anchor] = node
+            self._put(node)
+        elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
+            self._begin(event, Keyed if kind is yaml.MappingStartEvent else Listed)
+        elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+            self._end()
+        elif kind is yaml.AliasEvent:
+            self._alias(event)
+        elif kind is yaml.DocumentStartEvent:
+            self._documents += 1
+            if self._documents > 1:
+                at = Scalar("", line=event.start_mark.line + 1, column=1)
+                self._problems.refuse(at, "", "a second document begins here; one file is one")
+
+    def _begin(self, event: Any, make: type[Listed | Keyed]) -> None:
+        node = make(event.start_mark.line + 1, event.start_mark.column + 1)
+        if event.tag is not None:
+            self._refuse_tag(node, event.tag)
+        if len(self._open) >= DEEPEST:
+            self._refuse_depth(node)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = None
+        self._open.append(node)
+        self._named.append(event.anchor)
+        self._keys.append(None)
+        self._merges.append([])
+
+    def _end(self) -> None:
+        node = self._open.pop()
+        self._keys.pop()
+        anchor = self._named.pop()
+        merges = self._merges.pop()
+        if merges and isinstance(node, Keyed):
+            for each in merges:
+                self._merge(node, each)
+        if anchor is not None:
+            self._anchors[anchor] = node
+        self._put(node)
+
+    def _put(self, node: Node) -> None:
+        if not self._open:
+            self.root = node
+            return
+        parent = self._open[-1]
+        if node.__class__ is Scalar:
+            parent.size += 1
+            if "{{" in node.value:
+                parent.has_holes = True
+        else:
+            parent.size += node.size  # type: ignore[union-attr]
+            parent.height = max(parent.height, node.height + 1)  # type: ignore[union-attr]
+            parent.has_holes |= node.has_holes  # type: ignore[union-attr]
+        if isinstance(parent, Listed):
+            parent.items.append(node)
+            return
+        key = self._keys[-1]
+        if key is None:
+            self._keys[-1] = self._as_key(node, parent)
+            return
+        self._keys[-1] = None
+        if key.value == "<<" and key.plain:
+            self._merges[-1].append(node)
+            return
+        first = parent.entries.get(key.value)
+        if first is not None:
+            self._problems.add(
+                key, "", f"the key {key.value!r} is already there in line {first[0].line}; keep one"
+            )
+            return
+        parent.entries[key.value] = (key, node)
+
+    def _as_key(self, node: Node, parent: Keyed) -> Scalar:
+        if isinstance(node, Scalar):
+            return node
+        parent.unreadable = True
+        if isinstance(node, Keyed):
+            self._problems.add(
+                parent, "", 'text that begins with {{ has to be in quotes: "{{...}}"'
+            )
+        else:
+            self._problems.add(node, "", "a list cannot be a key")
+        return Scalar(f"?{node.line}:{node.column}", False, node.line, node.column)
+
+    def _alias(self, event: Any) -> None:
+        name = event.anchor
+        at = Scalar(name, False, event.start_mark.line + 1, event.start_mark.column + 1)
+        if name not in self._anchors:
+            self._problems.refuse(
+                at,
+                "",
+                f"*{name} refers to an anchor &{name} that is not there; text that begins with * "
+                f'has to be in quotes: "*{name}"',
+            )
+        node = self._anchors[name]
+        if node is None:
+            self._problems.refuse(at, "", f"*{name} stands inside what it refers to")
+        self._count(node, at)
+        self._put(node)
+
+    def _count(self, node: Node, at: Node) -> None:
+        self._repeated += 1 if isinstance(node, Scalar) else node.size
+        if self._repeated > MOST_REPEATED:
+            self._problems.refuse(
+                at, "", f"aliases repeat more than {MOST_REPEATED:,} values; write less of them"
+            )
+        if not isinstance(node, Scalar) and len(self._open) + node.height > DEEPEST:
+            self._refuse_depth(at)
+
+    def _merge(self, node: Keyed, other: Node) -> None:
+        for each in other.items if isinstance(other, Listed) else [other]:
+            if not isinstance(each, Keyed):
+                self._problems.add(each, "", "<< takes in a mapping: write <<: *anchor")
+                continue
+            for name, entry in each.entries.items():
+                node.entries.setdefault(name, entry)
+
+    def _refuse_tag(self, node: Node, tag: str) -> None:
+        shown = tag.replace("tag:yaml.org,2002:", "!!")
+        self._problems.refuse(
+            node, "", f"{shown} is a tag, and there are none here; put text in quotes"
+        )
+
+    def _refuse_depth(self, node: Node) -> None:
+        self._problems.refuse(node, "", f"it is nested more than {DEEPEST} levels deep")

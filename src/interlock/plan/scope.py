@@ -1,0 +1,216 @@
+"""Variables, and the holes in texts that they fill: `{{name}}`, `{{item}}`, `{{index}}`.
+
+References to results of other tasks are holes too. In prompts and questions they are kept, for
+the runtime to fill; anywhere else they are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final, TypeAlias
+
+from interlock.model.template import FIELDS, Reference, Template, holes, reference
+from interlock.plan.kinds import NUMBER, WRONG, Schema, Text, wrong
+from interlock.plan.node import Keyed, Listed, Node, Scalar
+from interlock.plan.problems import Problems
+
+Item: TypeAlias = str | dict[str, str]
+Given: TypeAlias = str | tuple[Item, ...] | None
+"""The value of a variable; None: it has to be set."""
+RESERVED: Final = ("item", "index")
+QUOTING: Final = ("prompt", "ask")
+_LATER: Final = ("diff", "branch", "changed_paths")
+
+
+class Quoting(Scalar):
+    """Text with references to the results of other tasks."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: list[str | Reference], line: int, column: int) -> None:
+        super().__init__("", False, line, column)
+        self.parts = tuple(parts)
+
+
+class Prompt(Text):
+    """Text that may quote results: a Template then."""
+
+    def read(self, node: Node, field: str, problems: Problems) -> Any:
+        if isinstance(node, Quoting):
+            return Template(node.parts)
+        return super().read(node, field, problems)
+
+
+class Value:
+    """The value of a variable: text, or a list of items; nothing, if it has to be set."""
+
+    def read(self, node: Node, field: str, problems: Problems) -> Any:
+        if isinstance(node, Scalar):
+            return None if node.is_nothing else node.value
+        return Items().read(node, field, problems)
+
+    def schema(self) -> Schema:
+        return {"anyOf": [{"type": ["string", "number", "boolean", "null"]}, *_LIST]}
+
+
+class Items:
+    """A list of items: texts, or mappings of names to texts."""
+
+    def read(self, node: Node, field: str, problems: Problems) -> Any:
+        if not isinstance(node, Listed):
+            return wrong(node, field, problems, "write a list: [a, b]")
+        read = [self._item(each, field, problems) for each in node.items]
+        return WRONG if WRONG in read else tuple(read)
+
+    def _item(self, node: Node, field: str, problems: Problems) -> Any:
+        if isinstance(node, Keyed) and not node.unreadable:
+            found = {
+                name: Text(blank=True).read(value, f"{field}.{name}", problems)
+                for name, (_, value) in node.entries.items()
+            }
+            return WRONG if WRONG in found.values() else found
+        allowed = "an item is text, or a mapping of names to texts"
+        return Text(allowed, blank=True).read(node, field, problems)
+
+    def schema(self) -> Schema:
+        return {"anyOf": [{"type": "string"}, *_LIST]}
+
+
+_SCALAR: Final = {"type": ["string", "number", "boolean"]}
+_ITEM: Final = {"anyOf": [_SCALAR, {"type": "object", "additionalProperties": _SCALAR}]}
+_LIST: Final = [{"type": "array", "items": _ITEM}]
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """A list that is written as text: `a, b`."""
+    return tuple(each.strip() for each in text.split(",") if each.strip())
+
+
+class Scope:
+    """What the names in holes stand for, in one task."""
+
+    def __init__(
+        self,
+        variables: Mapping[str, Given],
+        tasks: Collection[str] = (),
+        item: Item | None = None,
+        index: int = 0,
+    ) -> None:
+        self.variables = variables
+        self.tasks = tasks
+        """The names of all tasks: for suggestions only."""
+        self.item = item
+        self.index = index
+        self.used: set[str] = set()
+
+    def of_item(self, item: Item, index: int) -> Scope:
+        """The same for one item of a list; `index` counts from 1."""
+        scope = Scope(self.variables, self.tasks, item, index)
+        scope.used = self.used
+        return scope
+
+    def task(self, node: Keyed, field: str, problems: Problems) -> Keyed:
+        """A task with every hole filled; what quotes results is left to be filled later."""
+        if not node.has_holes:
+            return node
+        made = Keyed(node.line, node.column)
+        made.unreadable = node.unreadable
+        for name, (key, value) in node.entries.items():
+            if name != "for_each":
+                value = self.filled(value, f"{field}.{name}", problems, name in QUOTING)
+            made.entries[name] = (key, value)
+        return made
+
+    def filled(self, node: Node, field: str, problems: Problems, quoting: bool = False) -> Node:
+        """The tree with every hole filled."""
+        if isinstance(node, Scalar):
+            return self._scalar(node, field, problems, quoting) if "{{" in node.value else node
+        if not node.has_holes:
+            return node
+        if isinstance(node, Listed):
+            made = Listed(node.line, node.column)
+            made.items = [self.filled(each, field, problems) for each in node.items]
+            return made
+        found = Keyed(node.line, node.column)
+        found.unreadable = node.unreadable
+        for name, (key, value) in node.entries.items():
+            found.entries[name] = (key, self.filled(value, f"{field}.{name}", problems))
+        return found
+
+    def _scalar(self, node: Scalar, field: str, problems: Problems, quoting: bool) -> Scalar:
+        parts = self.parts(node.value, node, field, problems)
+        if any(isinstance(each, Reference) for each in parts):
+            if quoting:
+                return Quoting(parts, node.line, node.column)
+            problems.add(
+                node, field, "results of tasks can be quoted in `prompt` and in `ask` only"
+            )
+            parts = [str(each) for each in parts]
+        text = "".join(each for each in parts if isinstance(each, str))
+        # What stands alone in quotes because of its braces may be a number all the same.
+        alone = node.value.strip().startswith("{{") and node.value.count("{{") == 1
+        is_value = NUMBER.fullmatch(text) or text.lower() in ("true", "false")
+        return Scalar(text, bool(alone and is_value), node.line, node.column)
+
+    def parts(self, text: str, at: Node, field: str, problems: Problems) -> list[str | Reference]:
+        """The text with its holes filled, in parts: between them what refers to other tasks."""
+        found: list[str | Reference] = []
+        for part in holes(text):
+            if isinstance(part, str):
+                found.append(part)
+                continue
+            value = self._value(part.text, at, field, problems)
+            found.append("" if value is None else value)
+        return found
+
+    def _value(self, name: str, at: Node, field: str, problems: Problems) -> str | Reference | None:
+        first, _, rest = name.partition(".")
+        if self.item is not None and first in RESERVED:
+            return self._of_item(first, rest, name, at, field, problems)
+        if name in self.variables:
+            return self._variable(name, at, field, problems)
+        ref = reference(name)
+        if ref is not None:
+            return ref
+        if rest and rest.rpartition(".")[2] in _LATER:
+            what = "needs git worktrees, which do not exist yet"
+            problems.add(at, field, f"{{{{{name}}}}} {what}")
+        elif rest:
+            last = name.rpartition(".")[2]
+            what = f"{{{{{name}}}}}: a task has no {last!r}; it has {', '.join(FIELDS)}"
+            problems.add(at, field, f"{what}. For two braces as they are write \\{{{{")
+        elif name in self.tasks:
+            problems.add(at, field, f"{{{{{name}}}}} is a task, not text", f"{{{{{name}.output}}}}")
+        else:
+            more = ". Set it under `variables` or with --set; for two braces write \\{{"
+            problems.unknown(at, field, name, "variable", self.variables, more)
+        return None
+
+    def _variable(self, name: str, at: Node, field: str, problems: Problems) -> str | None:
+        self.used.add(name)
+        value = self.variables[name]
+        if value is None:
+            problems.add(at, field, f"{name!r} has no value; give it one with --set {name}=...")
+            return None
+        if isinstance(value, str):
+            return value
+        if all(isinstance(each, str) for each in value):
+            return ", ".join(str(each) for each in value)
+        problems.add(at, field, f"{name!r} is a list of mappings; use it in `for_each`")
+        return None
+
+    def _of_item(
+        self, first: str, rest: str, name: str, at: Node, field: str, problems: Problems
+    ) -> str | None:
+        if first == "index":
+            return str(self.index)
+        if isinstance(self.item, str):
+            if not rest:
+                return self.item
+            problems.add(at, field, f"{{{{{name}}}}}: the items are texts", "{{item}}")
+            return None
+        assert self.item is not None
+        if rest in self.item:
+            return self.item[rest]
+        problems.unknown(at, field, rest or "item", "part of the item", self.item)
+        return None

@@ -1,0 +1,266 @@
+"""What is made of several values: lists, mappings of names, and records with known keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from interlock.errors import InvalidOption
+from interlock.model.load import Auto
+from interlock.plan.kinds import WHOLE, WRONG, Kind, Schema, Whole, wrong
+from interlock.plan.node import Keyed, Listed, Node, Scalar
+from interlock.plan.problems import Problems
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of a record: what its value can be, what it says, and how others call it."""
+
+    kind: Kind
+    says: str
+    aka: tuple[str, ...] = ()
+    later: str = ""
+    """What it needs that does not exist yet."""
+
+
+class Found:
+    """What was read of a record: the values of its keys, those that are right."""
+
+    __slots__ = ("field", "node", "values")
+
+    def __init__(self, node: Keyed, field: str) -> None:
+        self.node = node
+        self.field = field
+        self.values: dict[str, Any] = {}
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a key; the default if it is not there, or wrong."""
+        return self.values.get(name, default)
+
+    def says(self, name: str) -> bool:
+        """Whether the key is there, right or wrong."""
+        return name in self.node.entries
+
+    def at(self, name: str) -> Node:
+        """Where the value of a key is; the whole record if the key is not there."""
+        found = self.node.entries.get(name)
+        return self.node if found is None else found[1]
+
+    def key_at(self, name: str) -> Node:
+        """Where the key itself is."""
+        return self.node.entries[name][0]
+
+    def path(self, name: str) -> str:
+        """The field that a key is, for messages."""
+        return f"{self.field}.{name}" if self.field else name
+
+    def items_at(self, name: str) -> Iterator[Node]:
+        """Where the items of a list are; a single value counts as a list of one."""
+        node = self.at(name)
+        yield from node.items if isinstance(node, Listed) else [node]
+
+
+class Record:
+    """A mapping with known keys; at the top of a file also `x-...`, for anchors and notes."""
+
+    def __init__(
+        self,
+        keys: Mapping[str, Key],
+        what: str,
+        open: bool = False,
+        instead: Mapping[str, str] | None = None,
+    ) -> None:
+        self.keys = keys
+        self.what = what
+        self._open = open
+        self._instead = instead or {}
+        """What to say of keys that belong elsewhere."""
+
+    def read(self, node: Node, field: str, problems: Problems) -> Any:
+        if node.__class__ is not Keyed:
+            return wrong(node, field, problems, f"write {self.what} with keys such as {self._few}")
+        if node.unreadable:
+            return WRONG
+        found = Found(node, field)
+        values, keys = found.values, self.keys
+        for name, (at, value) in node.entries.items():
+            key = keys.get(name)
+            if key is None or key.later:
+                self._refuse(name, at, field, problems)
+                continue
+            read = key.kind.read(value, f"{field}.{name}" if field else name, problems)
+            if read is not WRONG:
+                values[name] = read
+        return found
+
+    @property
+    def _few(self) -> str:
+        return ", ".join([name for name, key in self.keys.items() if not key.later][:3])
+
+    def _refuse(self, name: str, at: Scalar, field: str, problems: Problems) -> None:
+        if self._open and name.startswith("x-"):
+            return
+        path = f"{field}.{name}" if field else name
+        key = self.keys.get(name)
+        if key is not None:
+            problems.add(at, path, f"this needs {key.later}, which do not exist yet; leave it out")
+            return
+        if name in self._instead:
+            problems.add(at, path, self._instead[name])
+            return
+        there = [each for each, key in self.keys.items() if not key.later]
+        for each, key in self.keys.items():
+            if name.lower() in key.aka:
+                problems.add(at, path, f"{self.what} has no key {name!r}", each)
+                return
+        problems.unknown(at, path, name, f"key of {self.what}", there)
+
+    def schema(self) -> Schema:
+        properties = {
+            name: {"description": key.says, **key.kind.schema()}
+            for name, key in self.keys.items()
+            if not key.later
+        }
+        found = {"type": "object", "additionalProperties": False, "properties": properties}
+        return {**found, "patternProperties": {"^x-": {}}} if self._open else found
+
+
+class Many:
+    """A list, or one value alone; read as a tuple."""
+
+    def __init__(self, kind: Kind, *, alone: bool = True) -> None:
+        self._kind = kind
+        self._alone = alone
+
+    def read(self, node: Node, field: str, problems: Problems) -> Any:
+        if not isinstance(node, Listed):
+            if not self._alone or isinstance(node, Keyed):
+                return wrong(node, field, problems, "write a list: [a, b]")
+            node_read = self._kind.read(node, field, problems)
+            return WRONG if node_read is WRONG else (node_read,)
+        read = [self._kind.read(each, field, problems) for each in node.items]
+        return WRONG if WRONG in read else tuple(read)
+
+    def schema(self) -> Schema:
+        one = self._kind.schema()
+        listed = {"type": "array", "items": one}
+        return {"anyOf": [one, listed]} if self._alone else listed
+
+
+class Named:
+    """A mapping whose keys are names that the user gives."""
+
+    def __init__(self, kind: Kind, what: str, form: str = r"\S(?:.*\S)?") -> None:
+        self._kind = kind
+        self._what = what
+        self._form = re.compile(form)
+
+    def read(self, node: Node, field: str, problems: Problems) -> Any:
+        if not isinstance(node, Keyed):
+            return wrong(node, field, problems, f"write a mapping of {self._what}")
+        if node.unreadable:
+            return WRONG
+        found: dict[str, Any] = {}
+        for name, (at, value) in node.entries.items():
+            if self._form.fullmatch(name) is None:
+                problems.add(
+                    at, field, f"{name!r} is no name here; write letters, digits, _, - and ."
+                )
+                continue
+            read = self._kind.read(value, f"{field}.{name}", problems)
+            if read is not WRONG:
+                found[name] = read
+        return found
+
+    def schema(self) -> Schema:
+        form = f"^(?:{self._form.pattern})$"
+        return {
+            "type": "object",
+            "additionalProperties": self._kind.schema(),
+            "propertyNames": {"pattern": form},
+        }
+
+
+class Either:
+    """By the form it is written in: a single value, a list, or a mapping."""
+
+    def __init__(
+        self,
+        allowed: str,
+        *,
+        scalar: Kind | None = None,
+        listed: Kind | None = None,
+        keyed: Kind | None = None,
+    ) -> None:
+        self._allowed = allowed
+        self._kinds: dict[type, Kind] = {
+            form: kind
+            for form, kind in ((Scalar, scalar), (Listed, listed), (Keyed, keyed))
+            if kind is not None
+        }
+
+    def read(self, node: Node, field: str, problems: Problems) -> Any:
+        kind = self._kinds.get(node.__class__)
+        if kind is None or (isinstance(node, Scalar) and node.is_nothing):
+            return wrong(node, field, problems, self._allowed)
+        return kind.read(node, field, problems)
+
+    def schema(self) -> Schema:
+        return {"anyOf": [kind.schema() for kind in self._kinds.values()]}
+
+
+class Later:
+    """Read by somebody else, when more is known; its schema is that of what it will be."""
+
+    def __init__(self, kind: Kind) -> None:
+        self._kind = kind
+
+    def read(self, node: Node, field: str, problems: Problems) -> Any:
+        return node
+
+    def schema(self) -> Schema:
+        return self._kind.schema()
+
+
+class Shared:
+    """A task, where only the schema has to know of it: it is written there once."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def read(self, node: Node, field: str, problems: Problems) -> Any:
+        return node
+
+    def schema(self) -> Schema:
+        return {"$ref": f"#/$defs/{self._name}"}
+
+
+class Slots:
+    """How many at once: a number, `auto`, or the bounds of `auto`."""
+
+    allowed = "write a whole number, 1 or more, or auto"
+
+    def __init__(self, bounds: Record) -> None:
+        self._bounds = bounds
+        self._number = Whole(1, 100_000)
+
+    def read(self, node: Node, field: str, problems: Problems) -> Any:
+        if isinstance(node, Keyed):
+            found = self._bounds.read(node, field, problems)
+            if found is WRONG:
+                return WRONG
+            try:
+                return Auto(**found.values)
+            except InvalidOption as error:
+                problems.add(node, field, str(error))
+                return WRONG
+        if isinstance(node, Scalar) and node.value == "auto":
+            return Auto()
+        if isinstance(node, Scalar) and not WHOLE.fullmatch(node.value):
+            return wrong(node, field, problems, self.allowed)
+        return self._number.read(node, field, problems)
+
+    def schema(self) -> Schema:
+        return {"anyOf": [self._number.schema(), {"const": "auto"}, self._bounds.schema()]}

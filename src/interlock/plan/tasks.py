@@ -1,0 +1,309 @@
+"""From what was read of each task to what will be run: defaults filled in, all of it checked."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from interlock.model.claim import Claim
+from interlock.model.limits import Retry
+from interlock.model.overlap import overlap
+from interlock.model.pattern import parse
+from interlock.model.task import ONCE
+from interlock.model.template import Reference, Template
+from interlock.plan.agents import retry
+from interlock.plan.claims import Supply
+from interlock.plan.literal_secrets import ELSEWHERE, secret_in
+from interlock.plan.problems import Problems
+from interlock.plan.project_file import FILE, priority_of
+from interlock.plan.records import NOTHING, AgentSpec, Defaults, PlannedTask, Position, Project
+from interlock.plan.unfolding import Draft, Drafts
+
+LARGEST_PROMPT: Final = 1024 * 1024
+_SHOWN: Final = 5
+_MOST_WARNINGS: Final = 20
+
+
+class Tasks:
+    """Makes the tasks of one plan."""
+
+    def __init__(
+        self, project: Project, defaults: Defaults, folder: Path, problems: Problems
+    ) -> None:
+        self.warnings: list[str] = []
+        self._project = project
+        self._defaults = defaults
+        self._folder = folder
+        self._problems = problems
+        self._supply = Supply(project.capacity, project.limits, project.protected)
+        self._usual = defaults.agent or project.defaults.agent
+        self._prompts: dict[str, str | None] = {}
+        self._owners: dict[str, list[str]] = {}
+        """For patterns of claims: which agents own some of it."""
+        self._whole: list[str] = []
+        """Tasks that claim the whole workspace because they do not say what they write."""
+
+    def planned(self, drafts: Drafts) -> list[PlannedTask]:
+        """Every task, as far as it can be made: the problems say what is wrong with the rest."""
+        found = [task for each in drafts.tasks if (task := self._task(each, drafts)) is not None]
+        self._warn(drafts)
+        return found
+
+    def _warn(self, drafts: Drafts) -> None:
+        for name in drafts.empty:
+            self.warnings.append(f"tasks.{name}: `for_each` is empty, so there is no such task")
+        if len(self._whole) > 1:
+            few = ", ".join(self._whole[:_SHOWN]) + (", ..." if len(self._whole) > _SHOWN else "")
+            self.warnings.append(
+                f"{len(self._whole)} tasks do not say what they write, so each claims the whole "
+                f"workspace and they run one after another: {few}. Give them `writes`"
+            )
+
+    def _task(self, draft: Draft, drafts: Drafts) -> PlannedTask | None:
+        found, say = draft.found, self._say
+        agent = self._agent(draft)
+        if agent is None:
+            return None
+        prompt, ask = self._prompt(draft, agent), found.get("ask")
+        kwargs = found.get("with")
+        if kwargs and agent.python is None:
+            text = f"agent {agent.name!r} is a program; only Python agents take arguments"
+            self._problems.add(found.key_at("with"), found.path("with"), text)
+        after = self._after(draft, drafts)
+        prompt = self._resolved(prompt, draft, drafts, "prompt", after)
+        ask = self._resolved(ask, draft, drafts, "ask", after)
+        own = found.get("uses", ())
+        at, field = found.items_at("uses"), found.path("uses")
+        on_top = (*agent.uses, *self._defaults_of("uses"))
+        self._supply.check_uses(own, on_top, at, field, self._problems)
+        self._check_writes(draft, agent)
+        labels = {**self._defaults_of("labels"), **found.get("labels", {})}
+        return PlannedTask(
+            draft.id,
+            agent.name,
+            prompt,
+            MappingProxyType(kwargs) if kwargs else NOTHING,
+            found.get("writes"),
+            _together(self._defaults_of("reads"), found.get("reads", ())),
+            _together(self._defaults_of("uses"), own),
+            tuple(after),
+            self._priority(draft),
+            say(draft, "timeout", agent.timeout),
+            say(draft, "deadline"),
+            self._retry(draft, agent),
+            say(draft, "estimate"),
+            say(draft, "workspace", agent.workspace),
+            say(draft, "guard", agent.guard),
+            say(draft, "check"),
+            say(draft, "output"),
+            ask,
+            MappingProxyType(labels) if labels else NOTHING,
+            Position(self._problems.file, draft.at.line, draft.at.column),
+        )
+
+    # -- what is not said in a task: in the plan, by the agent, in the project ---------------
+
+    def _say(self, draft: Draft, name: str, of_the_agent: Any = None) -> Any:
+        for value in (draft.found.get(name), getattr(self._defaults, name), of_the_agent):
+            if value is not None:
+                return value
+        return getattr(self._project.defaults, name)
+
+    def _defaults_of(self, name: str) -> Any:
+        ours, theirs = getattr(self._defaults, name), getattr(self._project.defaults, name)
+        return {**theirs, **ours} if name == "labels" else (*theirs, *ours)
+
+    def _retry(self, draft: Draft, agent: AgentSpec) -> Retry:
+        of_the_agent = agent.retry or Retry(1)
+        said = None if agent.retry is None else of_the_agent.attempts
+        attempts = self._say(draft, "attempts", said)
+        backoff = self._say(draft, "backoff", None if agent.retry is None else agent.retry.backoff)
+        return retry(attempts, backoff) or ONCE
+
+    def _priority(self, draft: Draft) -> int:
+        said = draft.found.get("priority")
+        if said is None:
+            return self._say_number("priority")
+        at, field = draft.found.at("priority"), draft.found.path("priority")
+        return priority_of(said, self._project.priorities, at, field, self._problems) or 0
+
+    def _say_number(self, name: str) -> int:
+        for defaults in (self._defaults, self._project.defaults):
+            value: int | None = getattr(defaults, name)
+            if value is not None:
+                return value
+        return 0
+
+    # -- who does it, and what -------------------------------------------------------------
+
+    def _agent(self, draft: Draft) -> AgentSpec | None:
+        agents, found = self._project.agents, draft.found
+        name: str | None = found.get("agent") or self._usual
+        if name is None and len(agents) == 1 and not found.says("agent"):
+            return next(iter(agents.values()))
+        if name is not None and name in agents:
+            return agents[name]
+        if name is None:
+            if not found.says("agent"):
+                self._problems.add(
+                    draft.at,
+                    found.field,
+                    f"it has no agent; write `agent:` in the task or in `defaults`: "
+                    f"{', '.join(agents) or f'there is none yet, describe one in {FILE}'}",
+                )
+        elif found.says("agent"):
+            more = "" if agents else f"; describe it under `agents` in {FILE}"
+            self._problems.unknown(
+                found.at("agent"), found.path("agent"), name, "agent", agents, more
+            )
+        return None
+
+    def _prompt(self, draft: Draft, agent: AgentSpec) -> str | Template | None:
+        found, problems = draft.found, self._problems
+        key = "prompt_file" if found.says("prompt_file") else "prompt"
+        if found.says("prompt") and found.says("prompt_file"):
+            text = "there is a `prompt` as well; keep one of them"
+            problems.add(found.key_at("prompt_file"), found.path("prompt_file"), text)
+        prompt: str | Template | None = found.get("prompt")
+        if found.get("prompt_file") is not None:
+            prompt = self._from_file(draft)
+        if found.says(key) and not agent.takes_prompt:
+            problems.add(
+                found.key_at(key),
+                found.path(key),
+                f"agent {agent.name!r} would never see it: put '{{prompt}}' or '{{prompt_file}}' "
+                "into its `command`, `env` or `stdin`",
+            )
+        elif not found.says(key) and agent.command is not None and agent.takes_prompt:
+            problems.add(
+                draft.at, found.field, f"agent {agent.name!r} needs a prompt; write `prompt:`"
+            )
+        return prompt
+
+    def _from_file(self, draft: Draft) -> str | Template | None:
+        found, problems = draft.found, self._problems
+        name, at, field = found.values["prompt_file"], found.at("prompt_file"), "prompt_file"
+        if name not in self._prompts:
+            text, wrong = _read_prompt(self._folder / name)
+            if wrong:
+                problems.add(at, found.path(field), f"{name}: {wrong}")
+            self._prompts[name] = text
+        text = self._prompts[name]
+        if text is None:
+            return None
+        if "{{" not in text:
+            return text
+        parts = draft.scope.parts(text, at, found.path(field), problems)
+        if any(isinstance(each, Reference) for each in parts):
+            return Template(parts)
+        return "".join(str(each) for each in parts)
+
+    # -- what it comes after ---------------------------------------------------------------
+
+    def _after(self, draft: Draft, drafts: Drafts) -> dict[str, None]:
+        found, after = draft.found, dict[str, None]()
+        for name, at in zip(found.get("after", ()), found.items_at("after"), strict=False):
+            ids = drafts.names.get(name)
+            if ids is None:
+                self._problems.unknown(at, found.path("after"), name, "task", drafts.names)
+            else:
+                after.update(dict.fromkeys(ids))
+        return after
+
+    def _resolved(
+        self,
+        text: str | Template | None,
+        draft: Draft,
+        drafts: Drafts,
+        key: str,
+        after: dict[str, None],
+    ) -> str | Template | None:
+        """A template whose references name tasks that there are; they are added to `after`."""
+        if not isinstance(text, Template):
+            return text
+        found = draft.found
+        key = key if found.says(key) else "prompt_file"
+        parts: list[str | Reference] = []
+        for part in text.parts:
+            if isinstance(part, Reference):
+                ids = drafts.names.get(part.task)
+                if ids is None:
+                    more = ". For two braces as they are write \\{{"
+                    at, field = found.at(key), found.path(key)
+                    self._problems.unknown(at, field, part.task, "task", drafts.names, more)
+                elif ids:
+                    after.update(dict.fromkeys(ids))
+                    own = () if ids == (part.task,) else ids
+                    parts.append(Reference(part.task, part.field, part.path, own))
+            else:
+                parts.append(part)
+        return Template(parts)
+
+    # -- what it claims --------------------------------------------------------------------
+
+    def _check_writes(self, draft: Draft, agent: AgentSpec) -> None:
+        found = draft.found
+        writes = found.get("writes")
+        if writes is not None:
+            for pattern, at in zip(writes, found.items_at("writes"), strict=False):
+                self._warn_of_owners(draft, agent, pattern)
+                witness = self._supply.protected_in(pattern)
+                if witness is not None:
+                    text = f"{pattern!r} takes in {witness}: claim less, or only read it"
+                    self._problems.add(at, found.path("writes"), text)
+        elif not found.says("writes") and agent.command is not None and not agent.owns:
+            self._whole.append(draft.id)
+            witness = self._supply.protected_in("**")
+            if witness is not None:
+                self._problems.add(
+                    draft.at,
+                    found.field,
+                    "it does not say what it writes, so it would claim the whole workspace, "
+                    f"which takes in {witness}; write `writes:`",
+                )
+
+    def _warn_of_owners(self, draft: Draft, agent: AgentSpec, pattern: str) -> None:
+        if pattern not in self._owners:
+            wanted = parse(pattern)
+            self._owners[pattern] = [
+                name
+                for name, each in self._project.agents.items()
+                if any(overlap(wanted, parse(owned)) is not None for owned in each.owns)
+            ]
+        owners = self._owners[pattern]
+        if owners and agent.name not in owners and len(self.warnings) < _MOST_WARNINGS:
+            self.warnings.append(
+                f"{draft.found.path('writes')}: {pattern} is owned by agent {owners[0]!r}, and "
+                f"this task is one of {agent.name!r}"
+            )
+
+
+def _together(*several: Iterable[Any]) -> tuple[Any, ...]:
+    listed = [each for some in several for each in some]
+    # The same path twice is one claim; the same amount twice is twice as much.
+    if listed and isinstance(listed[0], Claim):
+        return tuple(listed)
+    return tuple(dict.fromkeys(listed))
+
+
+def _read_prompt(path: Path) -> tuple[str | None, str]:
+    """The text of a file, or what is wrong with it."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return None, "it is no file"
+        with path.open("rb") as file:
+            data = file.read(LARGEST_PROMPT + 1)
+        text = data.decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        if isinstance(error, UnicodeDecodeError):
+            return None, f"byte {error.start} is not UTF-8; save it as UTF-8"
+        return None, f"it cannot be read: {getattr(error, 'strerror', None) or error}"
+    if len(data) > LARGEST_PROMPT:
+        return None, "it is larger than 1 MiB; a prompt can tell an agent to read a file"
+    if not text.strip():
+        return None, "it is empty"
+    what = secret_in(text)
+    return (None, f"there is {what} in it; {ELSEWHERE}") if what else (text, "")
