@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from interlock.errors import AgentFailed, InvalidOption, NotAnAgent
@@ -14,6 +14,7 @@ from interlock.execution.process import Process
 from interlock.model.claim import Mode, as_claims
 from interlock.model.command import Command
 from interlock.model.task import ONCE, Task
+from interlock.plan.env_file import secret_values
 from interlock.plan.records import AgentSpec, Plan, PlannedTask, Project, claims_of
 from interlock.runtime.context import TaskContext
 
@@ -99,7 +100,7 @@ def dressed(task: Task, agents: Agents) -> Task:
     )
 
 
-def options_of(project: Project, environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
+def options_of(project: Project) -> dict[str, Any]:
     """The options of a Runtime for this project."""
     options: dict[str, Any] = {
         "workspace": project.root,
@@ -108,7 +109,7 @@ def options_of(project: Project, environment: Mapping[str, str] = os.environ) ->
         "gate": project.gate,
         "protected": project.protected,
         "grace": project.grace,
-        "secrets": [environment[name] for name in project.secrets if environment.get(name)],
+        "secrets": tuple(secret_values(project, os.environ).values()),
     }
     if project.max_parallel is not None:
         options["max_parallel"] = project.max_parallel

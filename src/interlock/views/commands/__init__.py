@@ -1,0 +1,1 @@
+"""The commands of `interlock`, by what they are for."""

@@ -1,0 +1,139 @@
+"""`status`, `why`, `logs` and `events`: what goes on, in this or in another terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from threading import Event as Flag
+from typing import Annotated
+
+import typer
+
+from interlock.errors import InterlockError, NotRunning, UsageError
+from interlock.journal.follow import follow
+from interlock.model.why import Explanation
+from interlock.patterns.queue_load import LoadText
+from interlock.views import safe
+from interlock.views import status as status_view
+from interlock.views import why as why_view
+from interlock.views.control import ask
+from interlock.views.event_lines import event_json, line_of
+from interlock.views.facts import RunFacts
+from interlock.views.facts_json import run_json
+from interlock.views.finding import Following, facts_of, is_active, last_run, task_of, why_not
+from interlock.views.log_file import follow_log, read_log
+from interlock.views.place import Place, here
+from interlock.views.printing import print_json
+from interlock.views.terminal import can_be_live, make_console
+from interlock.views.watching import watch
+from interlock.views.why_json import as_json as why_json
+
+_MOMENT = 0.12
+"""Seconds over which the use of the CPU is measured: less than a tenth says nothing."""
+
+Json = Annotated[bool, typer.Option("--json", help="Facts as JSON, for programs.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """The commands of this file."""
+    for command in (status, why, logs, events):
+        app.command()(command)
+
+
+def status(
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Go on showing it.")] = False,
+    as_json: Json = False,
+) -> int:
+    """How the last run stands: what runs on which files, what waits and for what."""
+    place = here()
+    if watch:
+        return _watch(place)
+    facts = facts_of(place)
+    if as_json:
+        print_json(run_json(facts))
+        return 0
+    resources = _resources() if facts.active else ()
+    make_console().print(status_view.status(facts, _why_of(place, facts), resources=resources))
+    return 0
+
+
+def why(
+    task: Annotated[str, typer.Argument(help="The id of a task.")], as_json: Json = False
+) -> int:
+    """Every reason why a task is not running, and what would help."""
+    place = here()
+    try:
+        explanation: Explanation = ask(place.folder, "why", task=task)
+    except NotRunning:
+        explanation = why_not(facts_of(place), task)
+    if as_json:
+        print_json(why_json(explanation))
+    else:
+        make_console().print(why_view.explained(explanation))
+    return 0
+
+
+def logs(
+    task: Annotated[str, typer.Argument(help="The id of a task.")],
+    follow_: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on until the task has ended.")
+    ] = False,
+    attempt: Annotated[
+        int | None, typer.Option(min=1, help="Which attempt; the last one if not said.")
+    ] = None,
+) -> int:
+    """What a task has printed."""
+    place = here()
+    with last_run(place) as (reader, run):
+        following = Following(reader, run, is_active(place))
+        task_of(following.facts(), task)
+        if follow_:
+            follow_log(place, following, task, sys.stdout)
+        else:
+            read_log(place, following, task, attempt, sys.stdout)
+    return 0
+
+
+def events(
+    follow_: Annotated[bool, typer.Option("--follow", "-f", help="Go on as they come.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    since: Annotated[int, typer.Option(min=0, help="Only those after this number.")] = 0,
+) -> int:
+    """What happened in the last run, in order."""
+    place = here()
+    with last_run(place) as (reader, run):
+        story = follow(reader, run, since) if follow_ else reader.all_events(run, since)
+        for event in story:
+            if as_json:
+                print(json.dumps(event_json(event), ensure_ascii=False), flush=follow_)
+            else:
+                print(safe.line(line_of(event)), flush=follow_)
+    return 0
+
+
+def _resources() -> Sequence[tuple[str, str]]:
+    load = LoadText()
+    Flag().wait(_MOMENT)
+    cpu, memory = load.read()
+    return (("CPU", cpu or "unknown"), ("memory", memory))
+
+
+def _watch(place: Place) -> int:
+    console = make_console()
+    if not can_be_live(console):
+        raise UsageError("--watch needs a terminal; `interlock events -f` follows a run in lines")
+    with last_run(place) as (reader, run):
+        following = Following(reader, run, is_active(place))
+        watch(console, following, _why_of(place, following.facts()))
+    return 0
+
+
+def _why_of(place: Place, facts: RunFacts) -> Callable[[str], Explanation | None]:
+    def why_of(task_id: str) -> Explanation | None:
+        try:
+            return ask(place.folder, "why", task=task_id) if facts.active else None
+        except InterlockError:
+            return None  # it has just ended
+
+    return why_of

@@ -1,0 +1,225 @@
+"""`run` and `delegate`: give agents something to do, and watch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from interlock.errors import InvalidOption, UsageError
+from interlock.model.duration import seconds, span
+from interlock.plan.plan_file import load_plan, plan_of_prompts
+from interlock.plan.records import Plan, Project
+from interlock.runtime.project import Agents, tasks_of
+from interlock.views.coordinator import Coordinator, Ended, Exit, carry_out
+from interlock.views.facts_json import run_json
+from interlock.views.figures import plural
+from interlock.views.graph_tree import tree
+from interlock.views.insight import collisions, nodes, picture
+from interlock.views.place import Place, here
+from interlock.views.printing import print_json, say
+from interlock.views.request import NAMESPACE, Request, from_record
+from interlock.views.terminal import make_console
+from interlock.views.watching import watcher
+
+Agent = Annotated[str | None, typer.Option("--agent", "-a", help="Who does the texts.")]
+MaxParallel = Annotated[
+    int | None, typer.Option("--max-parallel", "-j", min=1, help="So many attempts at once.")
+]
+FailFast = Annotated[bool, typer.Option(help="The first failure cancels the rest.")]
+Json = Annotated[bool, typer.Option("--json", help="Facts as JSON, for programs.")]
+Headless = Annotated[bool, typer.Option(help="No live view: one line for what matters.")]
+Deadline = Annotated[
+    str | None, typer.Option(help="For all of it, such as 30m: what is unfinished then times out.")
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Tracebacks as well.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """The commands of this file."""
+    app.command()(run)
+    app.command()(delegate)
+
+
+def run(
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(help="A plan file; or texts, each of which is a task.", show_default=False),
+    ] = None,
+    agent: Agent = None,
+    max_parallel: MaxParallel = None,
+    fail_fast: FailFast = False,
+    dry_run: Annotated[bool, typer.Option(help="Say what would happen; start nothing.")] = False,
+    as_json: Json = False,
+    headless: Headless = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the last run; what succeeded is kept.")
+    ] = False,
+    deadline: Deadline = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Only this task and what it comes after. Repeatable.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="KEY=VALUE for a variable. Repeatable.")
+    ] = None,
+    debug: Debug = False,
+) -> int:
+    """Run a plan, or a few texts, and wait for all of it."""
+    place = here()
+    project = place.project()
+    request = Request(only=tuple(only or ()), variables=_variables(set_ or ()))
+    what = what or []
+    if _is_plan(what):
+        request = request.with_options(plan=what[0])
+        if agent is not None:
+            raise UsageError("-a is for texts; in a plan each task names its agent")
+    elif what:
+        whose = agent or _only_agent(project)
+        request = request.with_options(texts=tuple((whose, text) for text in what))
+    elif resume:
+        request = _last_request(place).with_options(only=request.only, variables=request.variables)
+    else:
+        raise UsageError(
+            'what is to run? A plan file, or texts: interlock run "fix the login test"'
+        )
+    request = request.with_options(
+        fail_fast=fail_fast,
+        deadline=None if deadline is None else seconds(deadline, "--deadline"),
+        max_parallel=max_parallel,
+    )
+    plan = plan_for(request, project, place)
+    if dry_run:
+        return _foresee(plan, project, as_json)
+    ended = _carry_out(place, project, plan, request, as_json, headless, resume=resume or None)
+    return int(ended.code)
+
+
+def delegate(
+    texts: Annotated[list[str], typer.Argument(help='"agent: what it is to do", for each task.')],
+    agent: Agent = None,
+    max_parallel: MaxParallel = None,
+    fail_fast: FailFast = False,
+    as_json: Json = False,
+    headless: Headless = False,
+    deadline: Deadline = None,
+    debug: Debug = False,
+) -> int:
+    """Hand out several texts at once; says first which of them cannot run at the same time."""
+    place = here()
+    project = place.project()
+    split = [split_agent(text, project.agents) for text in texts]
+    request = Request(
+        texts=tuple((name or agent or _only_agent(project), text) for name, text in split)
+    ).with_options(
+        fail_fast=fail_fast,
+        deadline=None if deadline is None else seconds(deadline, "--deadline"),
+        max_parallel=max_parallel,
+    )
+    plan = plan_for(request, project, place)
+    if not as_json:
+        found = collisions(tasks_of(plan, Agents(project)), project.capacity)
+        for each in found:
+            say(f"{each.one} and {each.other} take turns: {each.about}")
+        if len(texts) > 1 and not found:
+            say("None of them conflict.")
+    ended = _carry_out(place, project, plan, request, as_json, headless)
+    if not as_json:
+        facts = ended.facts
+        say(f"Together {span(facts.duration)}; one after another {span(facts.one_by_one)}.")
+    return int(ended.code)
+
+
+def plan_for(request: Request, project: Project, place: Place) -> Plan:
+    """The plan that a request means."""
+    if not request.plan:
+        return plan_of_prompts(request.texts, project)
+    path = Path(request.plan)
+    return load_plan(
+        path if path.exists() else place.root / path,
+        project,
+        variables=request.variables,
+        only=request.only,
+    )
+
+
+def _carry_out(
+    place: Place,
+    project: Project,
+    plan: Plan,
+    request: Request,
+    as_json: bool,
+    headless: bool,
+    *,
+    resume: bool | None = None,
+) -> Ended:
+    place.make()
+    shown = watcher(silent=as_json, headless=headless)
+    coordinator = Coordinator(place, project, plan, request, shown, resume=resume)
+    ended = carry_out(coordinator, place)
+    if as_json:
+        print_json(run_json(ended.facts))
+    return ended
+
+
+def _foresee(plan: Plan, project: Project, as_json: bool) -> int:
+    tasks = tasks_of(plan, Agents(project))
+    found = collisions(tasks, project.capacity)
+    if as_json:
+        print_json(picture(plan, tasks, found))
+    else:
+        make_console().print(tree(nodes(tasks)))
+        for each in found:
+            say(f"{each.one} and {each.other} take turns: {each.about}")
+        say(f"{plural(len(tasks), 'task')}. Nothing was started.")
+    return Exit.SUCCEEDED
+
+
+def _is_plan(what: Sequence[str]) -> bool:
+    if len(what) != 1:
+        return False
+    return what[0].endswith((".yaml", ".yml")) or (
+        "\n" not in what[0] and len(what[0]) < 1000 and Path(what[0]).is_file()
+    )
+
+
+def split_agent(text: str, agents: Iterable[str]) -> tuple[str | None, str]:
+    """`agent: text`; the part before the colon counts only if there is an agent of that name."""
+    name, colon, rest = text.partition(":")
+    if colon and name.strip() in set(agents):
+        return name.strip(), rest.strip()
+    return None, text.strip()
+
+
+def _only_agent(project: Project) -> str:
+    if project.defaults.agent is not None:
+        return project.defaults.agent
+    if len(project.agents) == 1:
+        return next(iter(project.agents))
+    if not project.agents:
+        raise UsageError(
+            "no agent is configured here: `interlock init` writes a project file to fill in"
+        )
+    raise UsageError(f"which agent? Say -a with one of: {', '.join(project.agents)}")
+
+
+def _variables(given: Sequence[str]) -> dict[str, str]:
+    variables = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals or not name.strip():
+            raise InvalidOption(f"--set {each!r}: write KEY=VALUE")
+        variables[name.strip()] = value
+    return variables
+
+
+def _last_request(place: Place) -> Request:
+    with place.reader() as reader:
+        last = reader.last_run()
+        request = None if last is None else from_record(reader.record(NAMESPACE, last.id))
+    if request is None:
+        raise UsageError(
+            f"there is no run of the command line in {place.root} to go on with; name the plan"
+        )
+    return request

@@ -1,0 +1,162 @@
+"""The control socket: how commands in other terminals reach the coordinator of a project.
+
+One request a connection, one line each way, written as the journal writes. The socket is in
+`.interlock/`, for its owner only; whoever else connects, by whatever way, is turned away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import stat
+import struct
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from interlock.errors import InterlockError, NotRunning, UsageError
+from interlock.journal.codec import Codec
+
+SOCKET = "control.sock"
+_LONGEST = 1 << 22
+"""Bytes of a request: a plan of texts, at most."""
+_PATIENCE = 10.0
+"""Seconds for the coordinator to answer, and for a client to say what it wants."""
+
+_CODEC = Codec()
+
+Answer = Callable[[dict[str, Any]], Awaitable[Any]]
+
+
+class Refused(InterlockError):
+    """The coordinator said no, and why."""
+
+
+class ControlServer:
+    """Listens while a run goes on."""
+
+    def __init__(self, folder: Path, answer: Answer) -> None:
+        self._folder = folder
+        self._answer = answer
+        self._server: asyncio.Server | None = None
+
+    async def __aenter__(self) -> ControlServer:
+        path = self._folder / SOCKET
+        # Whoever left it behind is dead: the lock of the journal is ours.
+        with contextlib.suppress(FileNotFoundError):
+            if stat.S_ISSOCK(path.lstat().st_mode):
+                path.unlink()
+        listening = socket.socket(socket.AF_UNIX)
+        before = os.umask(0o177)
+        try:
+            with _address(self._folder) as address:
+                listening.bind(address)
+        except OSError as error:
+            listening.close()
+            raise UsageError(
+                f"the control socket {path} cannot be made ({error.strerror}); "
+                "commands in other terminals would not reach this run"
+            ) from error
+        finally:
+            os.umask(before)
+        self._server = await asyncio.start_unix_server(
+            self._serve, sock=listening, limit=_LONGEST, start_serving=True
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._server is not None
+        self._server.close()
+        with contextlib.suppress(FileNotFoundError):
+            (self._folder / SOCKET).unlink()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            if not _is_ours(writer.get_extra_info("socket")):
+                return
+            async with asyncio.timeout(_PATIENCE):
+                line = await reader.readline()
+            writer.write(_said(await self._reply(line)))
+            async with asyncio.timeout(_PATIENCE):
+                await writer.drain()
+        except (OSError, ValueError, TimeoutError):
+            return  # who hangs up, or never says what it wants, gets no answer
+        finally:
+            writer.close()
+
+    async def _reply(self, line: bytes) -> dict[str, Any]:
+        try:
+            request = _CODEC.loads(line)
+            if not isinstance(request, dict):
+                raise UsageError("a request is an object of JSON")
+            return {"ok": await self._answer(request)}
+        except InterlockError as error:
+            return {"error": str(error), "type": type(error).__name__}
+        except ValueError as error:
+            return {"error": f"no JSON: {error}", "type": "UsageError"}
+
+
+def ask(folder: Path, do: str, **details: Any) -> Any:
+    """Ask the coordinator; NotRunning if there is none, Refused if it says no."""
+    request = _said({"do": do, **details})
+    connection = socket.socket(socket.AF_UNIX)
+    with connection:
+        connection.settimeout(_PATIENCE)
+        try:
+            with _address(folder) as address:
+                connection.connect(address)
+        except (FileNotFoundError, ConnectionRefusedError):
+            raise NotRunning(f"no run is going on in {folder.parent}") from None
+        except OSError as error:
+            raise NotRunning(
+                f"the run in {folder.parent} cannot be reached: {error.strerror or error}"
+            ) from error
+        reply = _exchange(connection, request)
+    if "error" in reply:
+        raise Refused(reply["error"])
+    return reply["ok"]
+
+
+def _said(value: Any) -> bytes:
+    return _CODEC.dumps(value).encode() + b"\n"
+
+
+def _exchange(connection: socket.socket, request: bytes) -> dict[str, Any]:
+    try:
+        connection.sendall(request)
+        with connection.makefile("rb") as answers:
+            line = answers.readline()
+        reply = _CODEC.loads(line)
+    except (OSError, ValueError) as error:
+        raise NotRunning(f"the run gave no answer ({error}); is it stopped?") from error
+    if not isinstance(reply, dict):
+        raise NotRunning("the run gave an answer that makes no sense")
+    return reply
+
+
+@contextlib.contextmanager
+def _address(folder: Path) -> Iterator[str]:
+    """The path of the socket in at most 107 bytes, which is all that the kernel takes."""
+    path = str(folder / SOCKET)
+    if len(os.fsencode(path)) <= 100 or sys.platform != "linux":
+        yield path
+        return
+    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{SOCKET}"
+    finally:
+        os.close(descriptor)
+
+
+def _is_ours(connection: socket.socket) -> bool:
+    """Whether the other side is the same user, or root."""
+    if sys.platform != "linux":
+        return True  # the mode of the socket has to do
+    size = struct.calcsize("3i")
+    _, user, _ = struct.unpack(
+        "3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+    )
+    return bool(user in (0, os.geteuid()))

@@ -1,0 +1,101 @@
+"""What a task has printed: the file of its attempt, or the lines that a Python agent logged."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+from pathlib import Path
+from threading import Event as Flag
+from typing import TextIO
+
+from interlock.errors import UsageError
+from interlock.views import safe
+from interlock.views.finding import Following, task_of
+from interlock.views.place import Place
+
+_PAUSE = 0.1
+"""Seconds between two looks at a file that grows."""
+
+
+def read_log(
+    place: Place, following: Following, task_id: str, attempt: int | None, out: TextIO
+) -> None:
+    """Print what there is."""
+    kept = following.fold.logs.get(task_id, {})
+    if attempt is not None and attempt not in kept:
+        known = ", ".join(map(str, kept)) or "none"
+        raise UsageError(f"{task_id} has no log of attempt {attempt}; there is: {known}")
+    if not kept:
+        _Lines(following, task_id).copy(out)
+    else:
+        with _Tail(place.root / kept[attempt or max(kept)]) as tail:
+            tail.copy(out, last=True)
+
+
+def follow_log(place: Place, following: Following, task_id: str, out: TextIO) -> None:
+    """Print what there is and what comes, through all attempts, until the task has ended."""
+    lines = _Lines(following, task_id)
+    shown: dict[int, _Tail] = {}
+    pause = Flag()
+    with contextlib.ExitStack() as files:
+        while True:
+            facts = following.facts()
+            over = following.is_over() or task_of(facts, task_id).state.is_end
+            for attempt, path in following.fold.logs.get(task_id, {}).items():
+                if attempt not in shown:
+                    shown[attempt] = files.enter_context(_Tail(place.root / path))
+                shown[attempt].copy(out, last=over)
+            lines.copy(out)
+            out.flush()
+            if over:
+                return
+            pause.wait(_PAUSE)
+
+
+class _Tail:
+    """A file that grows, from its beginning on. One that was removed is empty."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb") if path.is_file() else None
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._rest = ""
+
+    def __enter__(self) -> _Tail:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def copy(self, out: TextIO, *, last: bool = False) -> None:
+        """Print the lines that were not printed yet; the `last` one may have no end."""
+        while self._file is not None and (block := self._file.read(1 << 16)):
+            *lines, self._rest = (self._rest + self._decoder.decode(block)).split("\n")
+            for line in lines:
+                _print(line, out)
+            while len(self._rest) > safe.LIMIT:  # a line without an end is shown in pieces
+                _print(self._rest[: safe.LIMIT], out)
+                self._rest = self._rest[safe.LIMIT :]
+        if last and self._rest:
+            _print(self._rest, out)
+            self._rest = ""
+
+
+class _Lines:
+    """What a Python agent logs."""
+
+    def __init__(self, following: Following, task_id: str) -> None:
+        self._following = following
+        self._task_id = task_id
+        self._last = 0
+
+    def copy(self, out: TextIO) -> None:
+        """Print what was not printed yet."""
+        for number, line in self._following.lines(self._task_id, self._last):
+            _print(line, out)
+            self._last = number
+
+
+def _print(line: str, out: TextIO) -> None:
+    for start in range(0, max(1, len(line)), safe.LIMIT):
+        print(safe.line(line[start : start + safe.LIMIT]), file=out)

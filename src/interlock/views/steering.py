@@ -1,0 +1,107 @@
+"""What other terminals may ask of a run that goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from interlock.errors import InvalidOption, UnknownTask, UsageError
+from interlock.model.outcome import State
+from interlock.model.task import Task
+from interlock.model.template import Reference, Template
+from interlock.runtime.handle import Handle
+from interlock.runtime.runtime import Runtime
+from interlock.views.fold import RunFold
+
+
+class Steering:
+    """Answers the requests that come through the control socket."""
+
+    def __init__(self, rt: Runtime, fold: RunFold, tasks: list[Task]) -> None:
+        self._rt = rt
+        self._fold = fold
+        self._tasks = {task.id: task for task in tasks}
+        self._follow_ups: list[Handle[Any]] = []
+        self._answers: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+            "ping": lambda _: {"run": rt.run_id},
+            "why": lambda asked: rt.why(_task(asked)),
+            "cancel": self._cancel,
+            "retry": self._retry,
+            "pause": lambda asked: rt.pause(asked.get("task")),
+            "resume": lambda asked: rt.unpause(asked.get("task")),
+            "prioritize": lambda asked: rt.prioritize(_task(asked), asked["priority"]),
+            "answer": lambda asked: rt.answer(_task(asked), str(asked.get("answer", ""))),
+        }
+
+    async def answer(self, asked: dict[str, Any]) -> Any:
+        """Do what is asked; durable when it is answered."""
+        do = self._answers.get(str(asked.get("do")))
+        if do is None:
+            raise UsageError(f"there is no {asked.get('do')!r} here; is the other one newer?")
+        said = do(asked)
+        await self._rt.saved()
+        return said
+
+    async def follow_ups(self) -> None:
+        """Wait for what was submitted later on."""
+        waited = 0
+        while waited < len(self._follow_ups):
+            await self._follow_ups[waited]
+            waited += 1
+
+    def _cancel(self, asked: Mapping[str, Any]) -> list[str]:
+        """The tasks that were cancelled: those named, or all that have not ended."""
+        named = asked.get("tasks")
+        if named is None:
+            named = [each.id for each in self._fold.facts(0).tasks if not each.state.is_end]
+        known = [self._rt.handle(task_id) for task_id in named]  # all or none
+        return [each.task_id for each in known if self._rt.cancel(each, "cancelled by a person")]
+
+    def _retry(self, asked: Mapping[str, Any]) -> dict[str, str]:
+        """Do a task again, with all that was skipped because of it; their outcomes stand."""
+        task_id = _task(asked)
+        stands = self._fold.task(task_id)
+        if task_id not in self._tasks or stands is None:
+            raise UnknownTask(f"run {self._rt.run_id} has no task {task_id!r}")
+        if not stands.state.is_end:
+            raise InvalidOption(f"{task_id} has not ended; it is {stands.state}")
+        if stands.state is State.SUCCEEDED:
+            raise InvalidOption(f"{task_id} succeeded; what succeeded is never run again")
+        names = {task_id: self._fresh(task_id)}
+        for task in self._tasks.values():
+            skipped = self._fold.task(task.id)
+            if skipped is not None and skipped.state is State.SKIPPED and names.keys() & task.after:
+                names[task.id] = self._fresh(task.id)
+        again = [_renamed(self._tasks[old], names) for old in names]
+        self._follow_ups += self._rt.submit_all(again)
+        self._tasks |= {task.id: task for task in again}
+        return names
+
+    def _fresh(self, task_id: str) -> str:
+        plain, _, count = task_id.rpartition("~")
+        name = plain if plain and count.isdecimal() else task_id
+        number = 2
+        while f"{name}~{number}" in self._tasks:
+            number += 1
+        return f"{name}~{number}"
+
+
+def _task(asked: Mapping[str, Any]) -> str:
+    task_id = asked.get("task")
+    if not isinstance(task_id, str):
+        raise InvalidOption("which task?")
+    return task_id
+
+
+def _renamed(task: Task, names: Mapping[str, str]) -> Task:
+    prompt: Any = task.prompt
+    if isinstance(prompt, Template):
+        prompt = Template(
+            replace(part, tasks=tuple(names.get(each, each) for each in part.ids))
+            if isinstance(part, Reference)
+            else part
+            for part in prompt.parts
+        )
+    after = tuple(names.get(each, each) for each in task.after)
+    return task.replace(id=names[task.id], after=after, prompt=prompt, key=None)

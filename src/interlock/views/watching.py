@@ -1,0 +1,128 @@
+"""How a run is shown while it goes on: drawn in a terminal, told in lines, or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from threading import Event as Flag
+
+from rich.console import Console
+
+from interlock.model.event import Event
+from interlock.views.coordinator import Look, Watcher
+from interlock.views.finding import Following
+from interlock.views.frame import Why
+from interlock.views.live import LiveView
+from interlock.views.plain import PlainView
+from interlock.views.status import status
+from interlock.views.summary import summary
+from interlock.views.terminal import can_be_live, make_console
+
+_LOOKS = 0.1
+"""Seconds between two looks at whether there is something new to draw."""
+
+
+def watcher(*, silent: bool, headless: bool) -> Watcher:
+    """What fits the terminal and the wishes of the user."""
+    console = make_console()
+    if silent:
+        return Silent()
+    return Drawn(console) if can_be_live(console) and not headless else Told(console)
+
+
+class Silent:
+    """For programs, which get the facts at the end."""
+
+    def begin(self, look: Look) -> None:
+        """Nothing is shown."""
+
+    def event(self, event: Event) -> None:
+        """Nothing is shown."""
+
+    def end(self) -> None:
+        """Nothing is shown."""
+
+
+class _Refreshed:
+    """Calls `refresh` a few times a second while the run goes on."""
+
+    _refreshing: asyncio.Task[None] | None = None
+
+    def refresh(self) -> None:
+        raise NotImplementedError
+
+    def _go_on(self) -> None:
+        self._refreshing = asyncio.get_running_loop().create_task(self._every_so_often())
+
+    async def _every_so_often(self) -> None:
+        while True:
+            self.refresh()
+            await asyncio.sleep(_LOOKS)
+
+    def _stop(self) -> None:
+        if self._refreshing is not None:
+            self._refreshing.cancel()
+
+
+class Drawn(_Refreshed):
+    """The live view; it leaves its summary on the terminal."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._view: LiveView | None = None
+
+    def begin(self, look: Look) -> None:
+        self._view = LiveView(self._console, look.facts, look.why)
+        self._view.start()
+        self._go_on()
+
+    def event(self, event: Event) -> None:
+        """The next look will see it."""
+
+    def refresh(self) -> None:
+        if self._view is not None:
+            self._view.refresh()
+
+    def end(self) -> None:
+        self._stop()
+        if self._view is not None:
+            self._view.stop()
+
+
+class Told(_Refreshed):
+    """One line for each event that matters."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._look: Look | None = None
+        self._view: PlainView | None = None
+
+    def begin(self, look: Look) -> None:
+        self._look = look
+        self._view = PlainView(sys.stdout, look.facts)
+        self._go_on()
+
+    def event(self, event: Event) -> None:
+        if self._view is not None and self._look is not None:
+            self._view.tell(event, self._look.task(event.task_id), self._look.started_at)
+
+    def refresh(self) -> None:
+        if self._view is not None:
+            self._view.refresh()
+
+    def end(self) -> None:
+        self._stop()
+        if self._look is not None:
+            self._console.print()
+            self._console.print(summary(self._look.facts()))
+
+
+def watch(console: Console, following: Following, why: Why) -> None:
+    """Draw a run that somebody else carries out, until it ends or the watcher has seen enough."""
+    view = LiveView(console, following.facts, why, end=lambda facts: status(facts, why))
+    pause = Flag()
+    with contextlib.suppress(KeyboardInterrupt), view:
+        while not following.is_over():
+            view.refresh()
+            pause.wait(_LOOKS)
