@@ -134,7 +134,14 @@ def _tasks(planned: PlannedTask, agents: Agents) -> Iterable[Task]:
     agent, after = agents.named(planned.agent), planned.after
     if planned.ask is not None:
         question = question_id(planned.id)
-        yield Task(question, ask_first, prompt=planned.ask, after=after, priority=planned.priority)
+        yield Task(
+            question,
+            ask_first,
+            prompt=planned.ask,
+            after=after,
+            priority=planned.priority,
+            labels={AGENT: "you"},
+        )
         after = (*after, question)
     if planned.check is not None:
         if not isinstance(agent, Command):

@@ -6,12 +6,12 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from importlib import import_module
 
 import typer
 
 from interlock.errors import InterlockError, UsageError
-from interlock.views.commands import look, plans, run, setup, steer
-from interlock.views.coordinator import Exit
+from interlock.views.exits import Exit
 from interlock.views.printing import complain
 
 HELP = """Run a team of agents at once; no two of them touch the same thing at the same time.
@@ -20,37 +20,48 @@ Exit codes: 0 all succeeded, 1 some task failed, 2 usage or plan error, 3 deadli
 4 merges left conflicted, 130 interrupted (first Ctrl-C: what runs may finish; second: at once).
 """
 
-app = typer.Typer(
-    name="interlock",
-    help=HELP,
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-for room in (run, look, steer, plans, setup):
-    room.add_to(app)
+COMMANDS = {
+    "run": ("run", "delegate", "multi-run"),
+    "look": ("status", "why", "logs", "events"),
+    "steer": ("cancel", "retry", "pause", "resume", "prioritize", "answer"),
+    "plans": ("check", "graph", "schema"),
+    "setup": ("init", "agents", "doctor", "completion", "version"),
+}
+"""In which file of `commands/` each of them is."""
 
 
-@app.callback()
-def _all(
+def make_app(arguments: Sequence[str] = ()) -> typer.Typer:
+    """The program; of a known command only its own file is imported, which halves a look."""
+    app = typer.Typer(
+        name="interlock",
+        help=HELP,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    app.callback()(everything)
+    named = {file for file, names in COMMANDS.items() if arguments and arguments[0] in names}
+    for file in named or COMMANDS:
+        import_module(f"interlock.views.commands.{file}").add_to(app)
+    return app
+
+
+def everything(
     version: bool = typer.Option(False, "--version", help="Say which version this is."),
 ) -> None:
-    """Options of every command."""
+    """Options of the program itself."""
 
 
 def run_app(arguments: Sequence[str]) -> int:
     """Run a command; the exit code."""
-    debug = "--debug" in arguments
-    command = typer.main.get_command(app)
     try:
+        command = typer.main.get_command(make_app(arguments))
         code = command.main(list(arguments), prog_name="interlock", standalone_mode=False)
         sys.stdout.flush()
         return int(code or 0)
-    except typer.Abort:
-        return Exit.INTERRUPTED
-    except KeyboardInterrupt:
+    except (typer.Abort, KeyboardInterrupt):
         return Exit.INTERRUPTED
     except typer.TyperException as error:
         complain(error.format_message())
@@ -60,7 +71,7 @@ def run_app(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.SUCCEEDED
     except InterlockError as error:
-        if debug:
+        if "--debug" in arguments:
             traceback.print_exc()
         complain(str(error))
         return Exit.USAGE if isinstance(error, UsageError) else Exit.FAILED

@@ -9,7 +9,6 @@ import logging.handlers
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Protocol
 
 from interlock.errors import FatalError, InterlockError, ShuttingDown, UsageError
@@ -20,6 +19,7 @@ from interlock.plan.records import Plan, Project
 from interlock.runtime.log import LOGGER, TextFormatter
 from interlock.runtime.runtime import Runtime
 from interlock.views.control import ControlServer
+from interlock.views.exits import Exit
 from interlock.views.facts import RunFacts, TaskFacts
 from interlock.views.fold import RunFold
 from interlock.views.place import Place
@@ -27,17 +27,6 @@ from interlock.views.request import NAMESPACE, Request
 from interlock.views.steering import Steering
 
 _LOG_SIZE = 5_000_000
-
-
-class Exit(IntEnum):
-    """What the program ends with."""
-
-    SUCCEEDED = 0
-    FAILED = 1
-    USAGE = 2
-    DEADLINE = 3
-    CONFLICTED = 4
-    INTERRUPTED = 130
 
 
 class Look(Protocol):

@@ -30,7 +30,7 @@ class TaskFacts:
     """When its last attempt began."""
     ended_at: float | None = None
     duration: float = 0.0
-    """Seconds from its first start to its end, if it has ended."""
+    """Seconds from its first start to its end, if it has ended, without waiting for people."""
     estimate: float | None = None
     fraction: float | None = None
     message: str = ""

@@ -10,7 +10,7 @@ from typing import Any
 
 from interlock.model.claim import Claim, Mode
 from interlock.model.event import Event, Kind
-from interlock.model.outcome import Outcome, State
+from interlock.model.outcome import ErrorRecord, Outcome, State
 from interlock.model.progress import Progress
 from interlock.model.task import Task
 from interlock.model.usage import Usage
@@ -32,7 +32,9 @@ class RunFold:
         self.started_at = started_at
         self._ended_at: float | None = None
         self._tasks: dict[str, TaskFacts] = {}
-        self._first_start: dict[str, float] = {}
+        self._asked_at: dict[str, float] = {}
+        self._waited: dict[str, float] = {}
+        """Seconds in which a task waited for a person: nobody worked on it."""
         self._unstopped: dict[str, set[int]] = {}
         """Tokens of attempts that are over and not gone, by task."""
         self.logs: dict[str, dict[int, str]] = {}
@@ -109,10 +111,16 @@ class RunFold:
         )
 
     def _stands(self, event: Event, fields: dict[str, Any]) -> None:
+        asked = self._asked_at.pop(event.task_id, None)
+        if asked is not None:
+            self._waited[event.task_id] = self._waited.get(event.task_id, 0.0) + event.at - asked
         self._change(event, state=State(event.kind.value), since=event.at, question="")
 
+    def _needs_you(self, event: Event, fields: dict[str, Any]) -> None:
+        self._asked_at[event.task_id] = event.at
+        self._change(event, state=State.NEEDS_YOU, since=event.at)
+
     def _started(self, event: Event, fields: dict[str, Any]) -> None:
-        self._first_start.setdefault(event.task_id, event.at)
         self._change(
             event,
             state=State.RUNNING,
@@ -121,6 +129,8 @@ class RunFold:
             attempt=fields["attempt"],
             fraction=None,
             message="",
+            error="",
+            error_type="",
             log="",
         )
 
@@ -147,6 +157,9 @@ class RunFold:
                 self._draining = True
 
     def _over(self, event: Event, fields: dict[str, Any]) -> None:
+        error = fields.get("error")
+        if isinstance(error, ErrorRecord):
+            self._change(event, error=error.message, error_type=error.type)
         if event.kind is Kind.ASKED_TO_STOP or not fields.get("gone", True):
             self._unstopped.setdefault(event.task_id, set()).add(fields["token"])
             self._change(event, stopping=True)
@@ -162,12 +175,13 @@ class RunFold:
         outcome = event.data
         if not isinstance(outcome, Outcome):
             return
+        waited = self._waited.pop(event.task_id, 0.0)
         self._change(
             event,
             state=outcome.status,
             since=event.at,
             ended_at=event.at,
-            duration=outcome.duration,
+            duration=max(0.0, outcome.duration - waited),
             attempt=outcome.attempts,
             error=outcome.error.message if outcome.error else outcome.cause,
             error_type=outcome.error.type if outcome.error else "",
@@ -199,6 +213,7 @@ _REACTIONS: dict[Kind, Callable[[RunFold, Event, dict[str, Any]], None]] = {
     Kind.WAITING: RunFold._stands,
     Kind.RETRYING: RunFold._stands,
     Kind.RUNNING: RunFold._stands,
+    Kind.NEEDS_YOU: RunFold._needs_you,
     Kind.STARTED: RunFold._started,
     Kind.ASKED: RunFold._asked,
     Kind.ASKED_TO_STOP: RunFold._over,

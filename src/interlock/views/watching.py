@@ -113,6 +113,7 @@ class Told(_Refreshed):
 
     def end(self) -> None:
         self._stop()
+        self._view = None
         if self._look is not None:
             self._console.print()
             self._console.print(summary(self._look.facts()))

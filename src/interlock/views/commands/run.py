@@ -13,7 +13,8 @@ from interlock.model.duration import seconds, span
 from interlock.plan.plan_file import load_plan, plan_of_prompts
 from interlock.plan.records import Plan, Project
 from interlock.runtime.project import Agents, tasks_of
-from interlock.views.coordinator import Coordinator, Ended, Exit, carry_out
+from interlock.views.coordinator import Coordinator, Ended, carry_out
+from interlock.views.exits import Exit
 from interlock.views.facts_json import run_json
 from interlock.views.figures import plural
 from interlock.views.graph_tree import tree
