@@ -18,6 +18,7 @@ SOURCE = Path(__file__).parents[1] / "src" / ROOT
 
 # In the order of the table: a room may import only rooms above it, and itself.
 MAY_IMPORT: dict[str, frozenset[str]] = {
+    "version": frozenset(),
     "errors": frozenset(),
     "model": frozenset({"errors"}),
     "plan": frozenset({"errors", "model"}),
@@ -26,12 +27,23 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "journal": frozenset({"errors", "model"}),
     "runtime": frozenset({"errors", "model", "plan", "kernel", "execution", "journal"}),
     "patterns": frozenset({"errors", "model", "plan", "runtime"}),
-    "views": frozenset({"errors", "model", "plan", "journal", "runtime", "patterns"}),
+    "views": frozenset({"version", "errors", "model", "plan", "journal", "runtime", "patterns"}),
     "testing": frozenset(
         {"errors", "model", "plan", "kernel", "execution", "journal", "runtime", "patterns"}
     ),
+    "__main__": frozenset({"views"}),
     "__init__": frozenset(
-        {"errors", "model", "plan", "kernel", "execution", "journal", "runtime", "patterns"}
+        {
+            "version",
+            "errors",
+            "model",
+            "plan",
+            "kernel",
+            "execution",
+            "journal",
+            "runtime",
+            "patterns",
+        }
     ),
 }
 

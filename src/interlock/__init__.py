@@ -6,8 +6,8 @@ Everything public is here. A name is imported when it is first used, so `import 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # as type checkers know it; `typing` would be half of what we import
 if TYPE_CHECKING:
     from interlock.errors import (
         AgentAlreadyRunningError,
@@ -209,6 +209,7 @@ __all__ = [
 
 # Where a public name lives, unless it is an error.
 _HOMES = {
+    "__version__": "interlock.version",
     "PARALLEL_AGENT_CANCELLED": "interlock.patterns.executor_events",
     "PARALLEL_AGENT_COMPLETE": "interlock.patterns.executor_events",
     "PARALLEL_AGENT_ERROR": "interlock.patterns.executor_events",
@@ -276,10 +277,7 @@ if not TYPE_CHECKING:
     def __getattr__(name):
         if name not in __all__:
             raise AttributeError(f"module 'interlock' has no attribute {name!r}")
-        if name == "__version__":
-            value = import_module("importlib.metadata").version("interlock")
-        else:
-            value = getattr(import_module(_HOMES.get(name, "interlock.errors")), name)
+        value = getattr(import_module(_HOMES.get(name, "interlock.errors")), name)
         globals()[name] = value  # from now on it is found without coming here
         return value
 

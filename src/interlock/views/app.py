@@ -21,13 +21,20 @@ Exit codes: 0 all succeeded, 1 some task failed, 2 usage or plan error, 3 deadli
 """
 
 COMMANDS = {
-    "run": ("run", "delegate", "multi-run"),
-    "look": ("status", "why", "logs", "events"),
-    "steer": ("cancel", "retry", "pause", "resume", "prioritize", "answer"),
-    "plans": ("check", "graph", "schema"),
-    "setup": ("init", "agents", "doctor", "completion", "version"),
+    "interlock.views.commands.run": ("run", "delegate"),
+    "interlock.views.commands.look": ("status", "why", "logs", "events"),
+    "interlock.views.commands.steer": (
+        "cancel",
+        "retry",
+        "pause",
+        "resume",
+        "prioritize",
+        "answer",
+    ),
+    "interlock.views.commands.plans": ("check", "graph"),
+    "interlock.views.commands.setup": ("init", "agents", "doctor", "completion", "version"),
 }
-"""In which file of `commands/` each of them is."""
+"""In which file each of them is."""
 
 
 def make_app(arguments: Sequence[str] = ()) -> typer.Typer:
@@ -44,7 +51,7 @@ def make_app(arguments: Sequence[str] = ()) -> typer.Typer:
     app.callback()(everything)
     named = {file for file, names in COMMANDS.items() if arguments and arguments[0] in names}
     for file in named or COMMANDS:
-        import_module(f"interlock.views.commands.{file}").add_to(app)
+        import_module(file).add_to(app)
     return app
 
 

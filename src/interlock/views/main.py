@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
+from interlock.version import __version__
+
 
 def main() -> None:
     """Run the command line."""
     if sys.argv[1:] in (["--version"], ["version"]):
-        from_package = import_module("interlock")
-        print(f"interlock {from_package.__version__}")
+        print(f"interlock {__version__}")
         return
     sys.exit(import_module("interlock.views.app").run_app(sys.argv[1:]))

@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 from typer.completion import get_completion_inspect_parameters
 
-import interlock
 from interlock.errors import UsageError
+from interlock.version import __version__
 from interlock.views.agents import agents as agents_table
 from interlock.views.doctor import examine
 from interlock.views.first_files import detect, first_plan, first_project
@@ -105,7 +105,7 @@ def completion(
 def version(as_json: Json = False) -> int:
     """Say which version this is."""
     if as_json:
-        print_json({"version": interlock.__version__, "python": platform.python_version()})
+        print_json({"version": __version__, "python": platform.python_version()})
     else:
-        print(f"interlock {interlock.__version__}")
+        print(f"interlock {__version__}")
     return 0
