@@ -34,15 +34,16 @@ def bar(facts: RunFacts, width: int) -> Text:
 
 
 def counts(facts: RunFacts, width: int) -> Text:
-    """How many tasks are in which state: in words, else with marks, else in three groups."""
-    for parts in (_words(facts), _marks(facts)):
-        line = Text.assemble(" ", joined(list(parts)))
-        if line.cell_len <= width:
-            return line
+    """How many tasks are in which state: in words, with marks, in three groups, as it fits."""
     progress = facts.progress
     to_come = progress.total - progress.ended - progress.running
-    said = f" {progress.ended} ended, {progress.running} running, {to_come} to come"
-    return cut(Text(said), width)
+    groups = f"{progress.ended} ended, {progress.running} running, {to_come} to come"
+    least = Text(f" {progress.ended} of {progress.total} ended")
+    for parts in (list(_words(facts)), list(_marks(facts)), [Text(groups)]):
+        line = Text.assemble(" ", joined(parts))
+        if line.cell_len <= width:
+            return line
+    return cut(least, width)
 
 
 def _words(facts: RunFacts) -> Iterator[Text]:
@@ -82,8 +83,8 @@ def times(facts: RunFacts, left: float | None, width: int) -> Text:
 def _figures(facts: RunFacts, left: float | None) -> Iterator[Text]:
     if left and facts.ended_at is None:
         yield Text(f"{figures.about(left)} left")
-    if facts.saved >= 1:
-        yield Text(f"{span(round(facts.saved))} saved", "green")
+    if facts.saved >= 10:
+        yield Text(f"{span(facts.saved)} saved", "green")
     if facts.cost:
         yield Text(figures.money(facts.cost))
     tokens = sum(task.tokens for task in facts.tasks)

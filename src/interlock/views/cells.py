@@ -17,7 +17,7 @@ def fit(text: str, width: int) -> str:
         return text
     if width <= 1:
         return ELLIPSIS[: max(0, width)]
-    return _head(text, width - 1).rstrip() + ELLIPSIS
+    return _head(text, width - 1).rstrip(f" {ELLIPSIS}") + ELLIPSIS
 
 
 def fit_name(text: str, width: int) -> str:
@@ -57,8 +57,8 @@ def cut(text: Text, width: int) -> Text:
     """A styled line of at most so many cells."""
     if text.cell_len <= width:
         return text
-    kept = _head(text.plain, max(0, width - 1))
-    return Text.assemble(text[: len(kept)], ELLIPSIS[:width]) if kept or width else Text()
+    kept = _head(text.plain, width - 1).rstrip(f" {ELLIPSIS}")
+    return Text.assemble(text[: len(kept)], ELLIPSIS[: max(0, width)])
 
 
 def _head(text: str, width: int) -> str:
@@ -70,10 +70,10 @@ def _head(text: str, width: int) -> str:
 
 
 def _tail(text: str, width: int) -> str:
-    """The longest end that fits. Accents and joined characters stay with what they belong to."""
+    """The longest end that fits. Accents stay with what they belong to."""
     start = len(text)
     while start and cell_len(text[start - 1 :]) <= width:
         start -= 1
-    while start < len(text) and (not cell_len(text[start]) or text[start - 1] == "\u200d"):
+    while start < len(text) and not cell_len(text[start]):
         start += 1
     return text[start:]

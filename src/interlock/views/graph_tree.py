@@ -10,7 +10,7 @@ from rich.text import Text
 
 from interlock.model import graph
 from interlock.views import safe
-from interlock.views.cells import fit_name
+from interlock.views.cells import column, fit_name
 from interlock.views.graph import Node
 from interlock.views.spelling import Spelled
 
@@ -24,20 +24,21 @@ def tree(nodes: Sequence[Node]) -> RenderableType:
         return Text("no tasks", "dim")
     rows = list(_rows(nodes))
     width = min(48, max(cell_len(guide) + cell_len(name) for guide, name, _ in rows))
+    agents = min(20, max(cell_len(safe.line(node.agent)) for node in nodes))
     lines = []
     for guide, name, node in rows:
         name = fit_name(name, max(12, width - cell_len(guide)))
         gap = " " * max(0, width - cell_len(guide) - cell_len(name))
         line = Text.assemble((guide, "dim"), (name, "bold"), gap, no_wrap=True, overflow="ellipsis")
+        line.append(f"  {column(node.agent, agents)}" if agents else "", "cyan")
         for text, style in _about(node):
             line.append(f"  {safe.line(text)}", style)
+        line.rstrip()
         lines.append(line)
     return Spelled(Group(*lines))
 
 
 def _about(node: Node) -> Iterator[tuple[str, str]]:
-    if node.agent:
-        yield node.agent, "cyan"
     if node.claims:
         yield ", ".join(node.claims), "dim"
     if len(node.after) > 1:
@@ -57,14 +58,13 @@ def _rows(nodes: Sequence[Node]) -> Iterator[tuple[str, str, Node]]:
             below[max(before, key=place.__getitem__)].append(node.id)
         else:
             roots.append(node.id)
-    stack = [(task_id, (), True) for task_id in reversed(roots)]
-    todo: list[tuple[str, tuple[bool, ...], bool]] = [*stack]
+    todo: list[tuple[str, tuple[bool, ...]]] = [(task_id, ()) for task_id in reversed(roots)]
     while todo:
-        task_id, above, last = todo.pop()
+        task_id, above = todo.pop()
         yield _guide(above), safe.line(task_id), known[task_id]
         children = below[task_id]
         for number, child in reversed(list(enumerate(children))):
-            todo.append((child, (*above, number == len(children) - 1), last))
+            todo.append((child, (*above, number == len(children) - 1)))
 
 
 def _guide(above: tuple[bool, ...]) -> str:

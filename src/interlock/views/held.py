@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import sys
 from collections import deque
+from collections.abc import Iterable
 from typing import IO, TextIO, cast
 
 _MOST = 1_000_000
@@ -69,8 +71,11 @@ class _Stream(io.TextIOBase):
 
     def let_go(self) -> None:
         kept, self._kept = self._kept, None
+        with contextlib.suppress(OSError):  # nobody is there any more to read it
+            self._print(kept or ())
+
+    def _print(self, kept: Iterable[str]) -> None:
         if self._lost:
             self.stream.write(f"({self._lost} characters that were printed are left out)\n")
-        if kept:
-            self.stream.write("".join(kept))
-            self.stream.flush()
+        self.stream.write("".join(kept))
+        self.stream.flush()

@@ -88,7 +88,9 @@ class LiveView:
         """Give the terminal back and print the end. A second time it does nothing."""
         if self._running:
             self._leave()
-            self._console.print(self._end(self._facts()))
+            end = self._end(self._facts())
+            if not self._screen.gone:
+                self._console.print(end)
 
     def _leave(self) -> None:
         self._running = False
@@ -97,7 +99,7 @@ class LiveView:
 
     def _again(self) -> None:
         """The terminal was somebody else's for a while."""
-        self._seen = None
+        self._seen, self._drawn_at = None, -math.inf
         self._screen.take()
         self.refresh()
 

@@ -19,6 +19,7 @@ class Pen:
         self._last = last
         self._frame = ""
         self._closing = False
+        self.broken = False
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._write_all, name="interlock-live", daemon=True)
         self._thread.start()
@@ -44,7 +45,7 @@ class Pen:
             self._write(self._last)
         except (OSError, ValueError):
             # The window was closed, or the stream: nobody looks any more, and the run goes on.
-            return
+            self.broken = True
 
     def _next(self) -> str:
         """The next frame; empty if none is to come."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import io
 
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 
+from interlock.views import safe
 from interlock.views.facts import RunFacts
 from interlock.views.forecast import seconds_left
 from interlock.views.frame import Why, frame
@@ -30,12 +32,13 @@ _THEME = TerminalTheme(
 # says how long it is, so that any font of equal widths keeps the columns.
 _FORMAT = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">
-<title>{chrome_title}</title>
+<title>TITLE</title>
 <style>
 .{unique_id}-matrix {{
-  font-family: ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace;
+  font-family: Menlo, Consolas, "DejaVu Sans Mono", monospace;
   font-size: {char_height}px; line-height: {line_height}px; font-variant-east-asian: full-width;
 }}
+.{unique_id}-title {{ font-family: system-ui, sans-serif; font-size: 16px; opacity: 0.7; }}
 {styles}
 </style>
 <defs>
@@ -69,9 +72,11 @@ def svg(facts: RunFacts, why: Why, *, width: int = 100, height: int = 26, title:
     )
     for line in frame(facts, why, width, height, left=seconds_left(facts)):
         console.print(line, no_wrap=True, crop=False, overflow="ignore")
+    title = safe.line(title or facts.plan or "interlock")
+    braces = title.translate({ord("{"): "{{", ord("}"): "}}"})
     return console.export_svg(
-        title=title or facts.plan or "interlock",
+        title=title,
         theme=_THEME,
-        code_format=_FORMAT,
+        code_format=_FORMAT.replace("TITLE", html.escape(braces)),
         unique_id="interlock",
     )

@@ -21,7 +21,12 @@ from interlock.model.why import (
     UnfinishedDependency,
     UnfinishedTask,
 )
+from interlock.views.cells import fit_name
 from interlock.views.facts import TaskFacts
+from interlock.views.looks import LOOKS
+
+_NAME = 32
+"""Longer names are cut, or there would be no room for what is said of them."""
 
 
 def briefly(explanation: Explanation | None) -> str:
@@ -36,15 +41,16 @@ def brief(reason: Reason, now: float) -> str:
     """One reason in a few words."""
     match reason:
         case UnfinishedDependency(task_id=task_id):
-            return f"after {task_id}"
+            return f"after {_name(task_id)}"
         case HeldClaim(holder=holder, holder_claim=claim, stopping=stopping):
-            return f"{holder} {'is not gone and ' * stopping}holds {claim}"
+            alive = "is not gone and " if stopping else ""
+            return f"{_name(holder)} {alive}holds {_name(claim)}"
         case ReservedClaim(older=older, older_claim=claim):
-            return f"{older} goes first for {claim}"
+            return f"{_name(older)} goes first for {_name(claim)}"
         case LackingCapacity(resource="slots", free=0, capacity=capacity):
             return f"no slot is free of {capacity}"
         case LackingCapacity(resource=resource, wanted=wanted, free=free, reserved_for=ahead):
-            kept = f", kept for {ahead}" if ahead else ""
+            kept = f", kept for {_name(ahead)}" if ahead else ""
             return f"{wanted} {resource}: {free} free{kept}"
         case SpentRate(resource=resource, until=until):
             return f"rate {resource}: in {span(until - now)}"
@@ -66,10 +72,14 @@ def brief(reason: Reason, now: float) -> str:
         case UnansweredQuestion(question=question):
             return f"your answer: {question}"
         case UnfinishedTask(task_id=task_id, state=state):
-            return f"{task_id}, which is {state.replace('_', ' ')}"
+            return f"{_name(task_id)}, which is {LOOKS[state].word}"
         case StuckJournal(error=error):
             return f"the journal cannot be written: {error}"
     return reason.said(now)
+
+
+def _name(name: object) -> str:
+    return fit_name(str(name), _NAME)
 
 
 def ending(task: TaskFacts) -> str:

@@ -26,7 +26,9 @@ _SEQUENCES = re.compile(
     re.VERBOSE,
 )
 _BREAKS = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-_JOINERS = frozenset("\u200c\u200d")  # scripts and emoji are not readable without them
+# With these, and with joiners (which are left out with all that is invisible), terminals do not
+# agree how wide an emoji is. Without them they do.
+_SELECTORS = frozenset(map(chr, range(0xFE00, 0xFE10)))
 
 
 def line(text: str) -> str:
@@ -53,6 +55,8 @@ def _readable(text: str) -> list[str]:
             kept.append(" ")
         elif category == "Cs":
             kept.append("\ufffd")  # half a character: it cannot even be written
-        elif character in _JOINERS or (category[0] != "C" and marks <= _MARKS) or category == "Co":
+        elif character in _SELECTORS or marks > _MARKS:
+            continue
+        elif category[0] != "C" or category == "Co":
             kept.append(character)
     return kept

@@ -6,10 +6,12 @@ import atexit
 import contextlib
 import sys
 import termios
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import COLOR_SYSTEMS, Console
+from rich.segment import Segment
 from rich.text import Text
 
 from interlock.views.held import Held
@@ -33,6 +35,8 @@ class Screen:
         self._pen: Pen | None = None
         self._held: Held | None = None
         self._modes: tuple[int, list[Any]] | None = None
+        self.gone = False
+        """Whether the terminal turned out to be there no more."""
 
     def take(self) -> None:
         """From now on the terminal is ours."""
@@ -45,17 +49,24 @@ class Screen:
         """Draw a frame over the last one. Nothing is wiped first, so nothing flickers."""
         if self._pen is None:
             return
-        with self._console.capture() as capture:
-            for line in lines:
-                self._console.print(Spelled(line), no_wrap=True, overflow="ignore", crop=False)
         drawn = [_FRAME]
-        for number, (line, text) in enumerate(
-            zip(lines, capture.get().split("\n"), strict=False), start=1
-        ):
-            # In the last column there is no rest, and the character there would be cleared.
-            rest = _CLEAR_REST if line.cell_len < width else ""
-            drawn.append(f"\x1b[{number};1H{text}{rest}")
+        for number, line in enumerate(lines, start=1):
+            # After a full line there is no rest: its last character would be cleared.
+            rest = _CLEAR_REST if cell_len(line.plain.rstrip()) < width else ""
+            drawn += [f"\x1b[{number};1H", *self._coded(line, width), rest]
         self._pen.draw("".join([*drawn, _SHOWN]))
+
+    def _coded(self, line: Text, width: int) -> Iterator[str]:
+        """The line as text with colours. Rich could do it all, but would touch the terminal."""
+        console = self._console
+        options = console.options.update(width=width, no_wrap=True)
+        segments = console.render(Spelled(line), options)
+        if console.no_color:
+            segments = Segment.remove_color(segments)
+        system = COLOR_SYSTEMS.get(console.color_system or "")
+        for text, style, _ in segments:
+            text = text.rstrip("\n")
+            yield style.render(text, color_system=system) if style else text
 
     def give_back(self) -> None:
         """Show what was there before, then what was printed meanwhile. Any number of times."""
@@ -65,6 +76,7 @@ class Screen:
         atexit.unregister(self.give_back)
         try:
             pen.close()
+            self.gone = pen.broken
         finally:
             self._echo_on()
             if self._held is not None:

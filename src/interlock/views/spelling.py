@@ -1,4 +1,4 @@
-"""What a terminal cannot spell is spelt otherwise, in as many cells."""
+"""The last step before a terminal: what it cannot spell is spelt otherwise, in as many cells."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ _OURS = str.maketrans("●○↻·✓✗⊘–◌…━─│├└╰×→▸",
 
 
 class Spelled:
-    """A renderable in characters that the terminal knows; in UTF-8 it is left as it is."""
+    """A renderable in characters that the terminal knows, without blanks at the ends of lines."""
 
     def __init__(self, renderable: RenderableType) -> None:
         self.renderable = renderable
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
-        segments = console.render(self.renderable, options)
-        if not options.ascii_only:
-            yield from segments
-            return
-        for text, style, control in segments:
-            yield Segment(text if control else spelled(text, options.encoding), style, control)
+        for line in Segment.split_lines(console.render(self.renderable, options)):
+            while line and not line[-1].text.strip():
+                line.pop()
+            for number, (text, style, control) in enumerate(line, start=1):
+                text = text.rstrip() if number == len(line) else text
+                text = spelled(text, options.encoding) if options.ascii_only else text
+                yield Segment(text, style, control)
+            yield Segment.line()
 
 
 def spelled(text: str, encoding: str) -> str:

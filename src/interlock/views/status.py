@@ -13,7 +13,7 @@ from interlock.model.outcome import State
 from interlock.views import bottom, safe
 from interlock.views.cells import shown
 from interlock.views.facts import RunFacts, TaskFacts
-from interlock.views.figures import clock
+from interlock.views.figures import about, clock
 from interlock.views.forecast import seconds_left
 from interlock.views.frame import Why
 from interlock.views.lanes import in_lane
@@ -63,7 +63,7 @@ def _head(facts: RunFacts) -> Text:
     elif facts.paused:
         title.append("  paused: interlock resume", "bold yellow")
     elif left := seconds_left(facts):
-        title.append(f"  about {clock(left)} left", "dim")
+        title.append(f"  {about(left)} left", "dim")
     return title
 
 
@@ -75,9 +75,8 @@ def _part(title: str, count: int, rows: Iterator[tuple[Text, ...]]) -> Iterator[
     said = f" {len(listed)} of {count}" if count > len(listed) else f" {count}" if count else ""
     yield Text.assemble(" ", (title, "bold"), (said, "dim"))
     grid = Table.grid(padding=(0, 2, 0, 0))
-    for number in range(len(listed[0])):
-        # Only the last column says things that are long.
-        grid.add_column(overflow="fold", ratio=1 if number == len(listed[0]) - 1 else None)
+    for _ in listed[0]:
+        grid.add_column(overflow="fold")
     for row in listed:
         grid.add_row(*row)
     yield Padding(grid, (0, 0, 0, 1))
@@ -110,11 +109,14 @@ def _queued(tasks: list[TaskFacts], why: Why, now: float) -> Iterator[tuple[Text
 
 
 def _files(running: list[TaskFacts]) -> Iterator[tuple[Text, ...]]:
-    claims = [(claim, task) for task in running for claim in task.claims]
-    files = [each for each in claims if not each[0].startswith("uses ")]
-    for claim, task in files[:_ROWS]:
+    by: dict[str, list[str]] = {}
+    for task in running:
+        for claim in task.claims:
+            if not claim.startswith("uses "):
+                by.setdefault(claim, []).append(task.id)
+    for claim, ids in list(by.items())[:_ROWS]:
         mode, _, pattern = claim.partition(" ")
-        yield shown(mode, "dim"), shown(pattern), shown(task.id, "cyan")
+        yield shown(mode, "dim"), shown(pattern), shown(", ".join(ids), "cyan")
 
 
 def _resources(facts: RunFacts, resources: Sequence[tuple[str, str]]) -> Iterator[tuple[Text, ...]]:

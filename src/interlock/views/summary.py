@@ -21,8 +21,8 @@ from interlock.views.reasons import ending
 from interlock.views.spelling import Spelled
 
 _ALL = 30
-"""Of larger runs only the tasks are listed that did not succeed."""
-_MOST = 50
+"""Of larger runs only the tasks are listed that ended and did not succeed."""
+_MOST = 30
 """No list is longer."""
 _FAILURES = 10
 """So many failures are told with their error and log."""
@@ -66,7 +66,7 @@ def _title(facts: RunFacts) -> Text:
 def _outcomes(facts: RunFacts) -> RenderableType:
     listed = list(facts.tasks)
     if len(listed) > _ALL:
-        listed = [task for task in listed if task.state is not State.SUCCEEDED]
+        listed = [t for t in listed if t.state.is_end and t.state is not State.SUCCEEDED]
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=False, pad_edge=False)
     for name in ("task", "outcome", "agent", "time", "told"):
         table.add_column(name, no_wrap=True, overflow="ellipsis")
@@ -123,10 +123,10 @@ def _figures(facts: RunFacts) -> Text:
     parts = [Text(span(facts.duration), "bold")]
     if facts.saved >= 1 and facts.duration > 0:
         times = facts.one_by_one / facts.duration
-        parts.append(Text(f"{span(facts.one_by_one)} one after another"))
-        parts.append(Text(f"{span(facts.saved)} saved ({times:.1f} × as fast)", "green"))
+        saved = f"{span(facts.saved)} saved, {times:.1f} × as fast as one by one"
+        parts.append(Text(saved, "green"))
     if facts.cost:
-        parts.append(Text(f"{figures.money(facts.cost)} as the agents say"))
+        parts.append(Text(f"about {figures.money(facts.cost)}"))
     tokens = sum(task.tokens for task in facts.tasks)
     if tokens:
         parts.append(Text(figures.tokens(tokens)))
@@ -143,7 +143,7 @@ def next_steps(facts: RunFacts) -> Iterator[tuple[str, str]]:
     if failed:
         yield f"interlock logs {_quoted(failed[0].id)}", "what it printed"
     if facts.progress.total > facts.progress.ended:
-        yield "interlock run --resume", "go on where this run stopped; what succeeded stays"
+        yield "interlock run --resume", "go on; what succeeded stays"
 
 
 def _steps(steps: list[tuple[str, str]]) -> RenderableType:

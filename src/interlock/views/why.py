@@ -18,20 +18,16 @@ from interlock.views.spelling import Spelled
 def explained(explanation: Explanation) -> RenderableType:
     """The whole answer to `interlock why`."""
     look = LOOKS[explanation.state]
-    head = Text.assemble(
-        (look.mark, look.style),
-        " ",
-        (safe.line(explanation.task_id), "bold"),
-        f" is {look.word} for {span(explanation.at - explanation.since)}",
-    )
-    if explanation.state.is_end:
-        head.append(": nothing keeps it any more", "dim")
-    elif not explanation.reasons:
+    name = safe.line(explanation.task_id), "bold"
+    time = span(explanation.at - explanation.since)
+    said = f" {look.word} {time} ago" if explanation.state.is_end else f" is {look.word} for {time}"
+    head = Text.assemble((look.mark, look.style), " ", name, said)
+    if not explanation.reasons and not explanation.state.is_end:
         head.append(": nothing keeps it from going on", "dim")
     parts: list[RenderableType] = [head]
     if explanation.reasons:
-        said = [shown(reason.said(explanation.at)) for reason in explanation.reasons]
-        parts += [Text(), _bullets(said, "–")]
+        reasons = [shown(reason.said(explanation.at)) for reason in explanation.reasons]
+        parts += [Text(), _bullets(reasons, "–")]
     if explanation.clears_at is not None and explanation.reasons:
         clears = span(explanation.clears_at - explanation.at)
         parts += [Text(), Padding(Text(f"expected to clear in {clears}"), (0, 0, 0, 2))]
