@@ -42,6 +42,21 @@ def test_the_view_follows_the_size_of_the_window() -> None:
             assert_drawn(terminal.see_frame(), rows)
 
 
+def test_nothing_of_an_older_frame_is_left() -> None:
+    with Terminal(80, 24) as terminal:
+        terminal.see_frame()
+        terminal.order("end")
+        terminal.order("refresh")
+        lines = [line for line in terminal.see_frame() if line]
+        assert [line.split() for line in lines[:3]] == [
+            ["release.yaml", "run", "7f3a", "ended"],
+            ["Ended", "1"],
+            ["✓", "a", "codex", "0:25"],
+        ]
+        assert lines[-2:] == [" 1 task  ✓ 1 succeeded", " 1:00"]
+        assert len(lines) == 6
+
+
 def test_the_summary_stays_on_the_screen() -> None:
     with Terminal(80, 24) as terminal:
         for order in ("print a_line_of_an_agent", "end", "stop"):

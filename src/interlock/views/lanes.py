@@ -23,10 +23,12 @@ class Lanes:
         """The tasks that run, each in its lane; None is a lane that is free."""
         running = {task.id: task for task in tasks if in_lane(task)}
         self._ids = [each if each in running else None for each in self._ids]
-        new = [task for task in running.values() if task.id not in set(self._ids)]
+        placed = set(self._ids)
+        new = [task for task in running.values() if task.id not in placed]
+        free = [number for number, each in enumerate(self._ids) if each is None]
         for task in sorted(new, key=lambda task: task.started_at or 0.0):
-            if None in self._ids:
-                self._ids[self._ids.index(None)] = task.id
+            if free:
+                self._ids[free.pop(0)] = task.id
             else:
                 self._ids.append(task.id)
         while self._ids and self._ids[-1] is None:

@@ -21,6 +21,8 @@ from interlock.views.suspension import Suspension
 
 FRAMES = 8
 """At most so many a second."""
+_SHARE = 10
+"""Drawing takes at most one part in so many of the time, however many tasks there are."""
 
 
 class LiveView:
@@ -51,7 +53,7 @@ class LiveView:
         self._lanes = Lanes()
         self._forecast: tuple[int, float | None] = (-1, None)
         self._seen: object = None
-        self._drawn_at = -math.inf
+        self._next_at = -math.inf
         self._running = False
 
     def __enter__(self) -> Self:
@@ -76,7 +78,7 @@ class LiveView:
 
     def refresh(self) -> None:
         """Draw, if it is time and something has changed."""
-        if not self._running or self._now() - self._drawn_at < 1 / FRAMES:
+        if not self._running or self._now() < self._next_at:
             return
         try:
             self._draw()
@@ -99,11 +101,12 @@ class LiveView:
 
     def _again(self) -> None:
         """The terminal was somebody else's for a while."""
-        self._seen, self._drawn_at = None, -math.inf
+        self._seen, self._next_at = None, -math.inf
         self._screen.take()
         self.refresh()
 
     def _draw(self) -> None:
+        began = self._now()
         facts = self._facts()
         width, height = self._console.size
         second = int(facts.at - facts.started_at)
@@ -117,4 +120,4 @@ class LiveView:
         lines = frame(facts, self._why, width, height, lanes=lanes, left=self._forecast[1])
         self._screen.draw(lines, width)
         self._seen = seen
-        self._drawn_at = self._now()
+        self._next_at = began + max(1 / FRAMES, _SHARE * (self._now() - began))

@@ -36,6 +36,7 @@ class Watched:
         self.time = 0.0
         console = Console(file=self.terminal, width=80, height=24, force_terminal=True)
         self.frames = 0
+        self.slow = 0.0
         self.view = LiveView(
             console, lambda: self.facts, self.why, now=lambda: self.time, **options
         )
@@ -43,6 +44,7 @@ class Watched:
     def why(self, task_id: str) -> Explanation:
         """Asked once in each frame, since one task waits."""
         self.frames += 1
+        self.time += self.slow
         return why(task_id)
 
     def looked_at(self, seconds: float = 1.0) -> None:
@@ -74,6 +76,16 @@ def test_at_most_eight_frames_a_second_are_drawn() -> None:
             watched.facts = replace(watched.facts, last=number)
             watched.looked_at(0.001)
         assert watched.frames <= 1 + FRAMES
+
+
+def test_drawing_takes_a_small_part_of_the_time_however_long_a_frame_takes() -> None:
+    watched = Watched()
+    watched.slow = 0.5
+    with watched.view:
+        for number in range(100):
+            watched.facts = replace(watched.facts, last=number)
+            watched.looked_at(0.5)
+        assert watched.frames * 0.5 <= watched.time / 10 + 0.5
 
 
 def test_at_the_end_the_terminal_is_as_before_and_the_summary_stays() -> None:
