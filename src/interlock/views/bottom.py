@@ -12,6 +12,12 @@ from interlock.views.cells import cut, joined, spread
 from interlock.views.facts import RunFacts
 from interlock.views.looks import LOOKS, STOPPING
 
+Hints = tuple[str, ...]
+"""What Ctrl-C does, from the longest way to say it to the shortest."""
+DRAINS: Hints = ("Ctrl-C lets what runs finish, then stops", "Ctrl-C drains")
+STOPS: Hints = ("Ctrl-C again stops what runs at once", "Ctrl-C stops")
+LEAVES: Hints = ("Ctrl-C ends the watching, not the run", "Ctrl-C leaves")
+
 _BAR = (
     (("succeeded",), "green"),
     (("failed", "timed_out", "conflicted"), "red"),
@@ -68,13 +74,13 @@ def _marks(facts: RunFacts) -> Iterator[Text]:
     yield Text(f"of {facts.progress.total}", "bold")
 
 
-def times(facts: RunFacts, left: float | None, width: int) -> Text:
+def times(facts: RunFacts, left: float | None, width: int, hints: Hints | None = None) -> Text:
     """Elapsed, how much longer, saved, spent; and what Ctrl-C does."""
     line = Text.assemble(" ", (figures.clock(facts.duration), "bold"))
     for part in _figures(facts, left):
         if line.cell_len + 2 + part.cell_len <= width:
             line.append("  ").append_text(part)
-    for hint in _hints(facts):
+    for hint in _hints(facts) if hints is None else hints:
         if line.cell_len + 3 + len(hint) <= width:
             return spread(line, Text(f"{hint} ", "dim"), width)
     return cut(line, width)
@@ -92,10 +98,7 @@ def _figures(facts: RunFacts, left: float | None) -> Iterator[Text]:
         yield Text(figures.tokens(tokens))
 
 
-def _hints(facts: RunFacts) -> tuple[str, ...]:
-    """From the longest to the shortest."""
+def _hints(facts: RunFacts) -> Hints:
     if facts.ended_at is not None or not facts.active:
         return ()
-    if facts.draining:
-        return "Ctrl-C again stops what runs at once", "Ctrl-C stops"
-    return "Ctrl-C lets what runs finish, then stops", "Ctrl-C drains"
+    return STOPS if facts.draining else DRAINS

@@ -49,11 +49,12 @@ def frame(
     *,
     lanes: Sequence[TaskFacts | None] | None = None,
     left: float | None = None,
+    hints: bottom.Hints | None = None,
 ) -> list[Text]:
     """Exactly `height` lines of at most `width` cells. `why` is asked for visible rows only."""
     if width < 1 or height < 1:
         return []
-    last = _bottom(facts, left, width, height)
+    last = _bottom(facts, bottom.times(facts, left, width, hints), width, height)
     first = [_header(facts, width)] if height > 3 else []
     room = height - len(first) - len(last)
     lanes = Lanes().place(facts.tasks) if lanes is None else lanes
@@ -81,17 +82,9 @@ def _header(facts: RunFacts, width: int) -> Text:
     return spread(cut(left, width), right, width)
 
 
-def _bottom(facts: RunFacts, left: float | None, width: int, height: int) -> list[Text]:
-    lines = [
-        bottom.counts(facts, width),
-        bottom.times(facts, left, width),
-        bottom.bar(facts, width),
-    ]
-    if height < 3:
-        return lines[:height]
-    if height < 10:
-        return lines[:2]
-    return [lines[2], lines[0], lines[1]]
+def _bottom(facts: RunFacts, times: Text, width: int, height: int) -> list[Text]:
+    lines = [bottom.counts(facts, width), times]
+    return [bottom.bar(facts, width), *lines] if height >= 10 else lines[:height]
 
 
 def _parts(facts: RunFacts, why: Why, width: int, lanes: Sequence[TaskFacts | None]) -> list[Part]:

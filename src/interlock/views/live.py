@@ -11,6 +11,7 @@ from typing import Self
 
 from rich.console import Console, RenderableType
 
+from interlock.views.bottom import Hints
 from interlock.views.facts import RunFacts
 from interlock.views.forecast import seconds_left
 from interlock.views.frame import Why, frame
@@ -30,7 +31,8 @@ class LiveView:
 
     Call `refresh` at every event, and a few times a second for the clock and the size of the
     window: it costs nothing when there is nothing new. It never waits for the terminal. `stop`
-    leaves what `end` makes of the last facts on the screen. An error of `facts` or `why` is raised
+    leaves what `end` makes of the last facts on the screen. `hints` say what Ctrl-C does, where it
+    does something else than to drain. An error of `facts` or `why` is raised
     when the terminal is as it was before.
     """
 
@@ -41,12 +43,14 @@ class LiveView:
         why: Why,
         *,
         end: Callable[[RunFacts], RenderableType] = summary,
+        hints: Hints | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._console = console
         self._facts = facts
         self._why = why
         self._end = end
+        self._hints = hints
         self._now = now
         self._screen = Screen(console)
         self._suspension = Suspension(self._screen.give_back, self._again)
@@ -117,7 +121,8 @@ class LiveView:
         if self._forecast[0] != second:
             self._forecast = second, seconds_left(facts)
         lanes = self._lanes.place(facts.tasks)
-        lines = frame(facts, self._why, width, height, lanes=lanes, left=self._forecast[1])
+        left = self._forecast[1]
+        lines = frame(facts, self._why, width, height, lanes=lanes, left=left, hints=self._hints)
         self._screen.draw(lines, width)
         self._seen = seen
         self._next_at = began + max(1 / FRAMES, _SHARE * (self._now() - began))

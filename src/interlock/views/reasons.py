@@ -11,6 +11,7 @@ from interlock.model.why import (
     Explanation,
     HeldClaim,
     LackingCapacity,
+    NotCarriedOut,
     Paused,
     Reason,
     ReservedClaim,
@@ -75,6 +76,8 @@ def brief(reason: Reason, now: float) -> str:
             return f"{_name(task_id)}, which is {LOOKS[state].word}"
         case StuckJournal(error=error):
             return f"the journal cannot be written: {error}"
+        case NotCarriedOut():
+            return "nobody carries out the run now"
     return reason.said(now)
 
 
@@ -86,8 +89,8 @@ def ending(task: TaskFacts) -> str:
     """Why a task did not succeed, or what it brought, in one line."""
     if task.state is State.SUCCEEDED:
         return task.output or task.message
-    if task.error:
-        return f"{task.error_type}: {task.error}" if task.error_type else task.error
     if task.state is State.SKIPPED and task.cause:
         return f"{task.cause} did not succeed"
+    if task.error:
+        return f"{task.error_type}: {task.error}" if task.error_type else task.error
     return task.cause

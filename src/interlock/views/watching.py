@@ -10,6 +10,7 @@ from threading import Event as Flag
 from rich.console import Console
 
 from interlock.model.event import Event
+from interlock.views.bottom import LEAVES
 from interlock.views.coordinator import Look, Watcher
 from interlock.views.finding import Following
 from interlock.views.frame import Why
@@ -121,7 +122,9 @@ class Told(_Refreshed):
 
 def watch(console: Console, following: Following, why: Why) -> None:
     """Draw a run that somebody else carries out, until it ends or the watcher has seen enough."""
-    view = LiveView(console, following.facts, why, end=lambda facts: status(facts, why))
+    view = LiveView(
+        console, following.facts, why, end=lambda facts: status(facts, why), hints=LEAVES
+    )
     pause = Flag()
     with contextlib.suppress(KeyboardInterrupt), view:
         while not following.is_over():

@@ -15,6 +15,7 @@ from interlock.model.why import (
     Explanation,
     HeldClaim,
     LackingCapacity,
+    NotCarriedOut,
     Paused,
     Reason,
     ReservedClaim,
@@ -42,6 +43,7 @@ KINDS: dict[type[Reason], str] = {
     UnansweredQuestion: "unanswered_question",
     UnfinishedTask: "unfinished_task",
     StuckJournal: "stuck_journal",
+    NotCarriedOut: "not_carried_out",
 }
 """What each kind of reason is called."""
 

@@ -54,6 +54,7 @@ SENTENCES: list[tuple[why.Reason, str]] = [
         why.StuckJournal("disk is full", 1),
         "the journal cannot be written for 9.0 s: disk is full",
     ),
+    (why.NotCarriedOut("7f3a", 1), "nobody carries out run 7f3a, for 9.0 s"),
     (why.Paused(True, 1), "everything is paused for 9.0 s"),
     (why.Paused(False, 1), "the task is paused for 9.0 s"),
     (why.Draining(1), "the run starts nothing any more, for 9.0 s"),

@@ -33,7 +33,7 @@ CASES = [
         task("a", State.FAILED, error="boom", error_type="OSError", log="x.log"),
         "failed in 25 s: OSError: boom (log: x.log)",
     ),
-    (Kind.SETTLED, task("a", State.SKIPPED, cause="b"), "skipped: b did not succeed"),
+    (Kind.SETTLED, task("a", State.SKIPPED, cause="b", error="b"), "skipped: b did not succeed"),
     (Kind.REPORTED, task("a", State.RUNNING), ""),
     (Kind.WAITING, task("a"), ""),
     (Kind.RUN_STARTED, None, "started"),

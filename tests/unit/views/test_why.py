@@ -34,6 +34,7 @@ NAMES = {
     "unanswered_question": "question since",
     "unfinished_task": "task_id state since",
     "stuck_journal": "error since",
+    "not_carried_out": "run_id since",
 }
 """Whoever reads the JSON relies on these names: they do not change."""
 
