@@ -44,7 +44,7 @@ SLOTS = Slots(
             "cpu": Key(Percent(), "fewer slots above this use of the processors, in percent (80)"),
             "memory": Key(Percent(), "fewer slots above this use of memory, in percent (80)"),
         },
-        "max_parallel",
+        "`max_parallel`",
     )
 )
 
@@ -73,7 +73,7 @@ ERRORS = Record(
         "rate_limited": Key(Many(Expression()), "too much asked for: tried again later"),
         "model_error": Key(Many(Expression()), "the model or its server failed: tried again"),
     },
-    "errors",
+    "`errors`",
 )
 
 AGENT = Record(
@@ -175,7 +175,7 @@ _DEFAULT_KEYS = (
     *("agent", "priority", "timeout", "deadline", "attempts", "backoff", "estimate", "workspace"),
     *("guard", "check", "output", "reads", "uses", "labels", "budget", "extra", "on_conflict"),
 )
-DEFAULTS = Record({name: TASK[name] for name in _DEFAULT_KEYS}, "defaults")
+DEFAULTS = Record({name: TASK[name] for name in _DEFAULT_KEYS}, "`defaults`")
 NAMED_TASK = Record(TASK, "a task", instead={"id": "its key is its id; leave this out"})
 LISTED_TASK = Record({"id": Key(Text(), "its name", ("name", "task_id")), **TASK}, "a task")
 

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Mapping
 from datetime import datetime
+from difflib import get_close_matches
 from typing import Any, Final, Protocol
 
 from interlock.errors import InvalidOption, UsageError
@@ -17,6 +18,7 @@ from interlock.model.duration import seconds
 from interlock.model.limits import Quota
 from interlock.model.overlap import any_path
 from interlock.model.pattern import parse
+from interlock.plan.literal_secrets import hidden
 from interlock.plan.node import Keyed, Node, Scalar
 from interlock.plan.problems import Problems
 
@@ -32,6 +34,10 @@ Schema = dict[str, Any]
 class Kind(Protocol):
     """What a value can be."""
 
+    @property
+    def allowed(self) -> str:
+        """What to write, for messages."""
+
     def read(self, node: Node, field: str, problems: Problems) -> Any:
         """The value, or WRONG."""
 
@@ -45,7 +51,8 @@ def wrong(node: Node, field: str, problems: Problems, allowed: str, suggestion: 
         if node.is_nothing:
             problems.add(node, field, f"there is no value; {allowed}, or leave it out")
         else:
-            text = node.value if len(node.value) <= 60 else f"{node.value[:60]}..."
+            text = hidden(node.value)  # first: of a secret, half is too much as well
+            text = text if len(text) <= 60 else f"{text[:60]}..."
             problems.add(node, field, f"{text!r} is not possible; {allowed}", suggestion)
     elif not (isinstance(node, Keyed) and node.unreadable):
         what = "a mapping" if isinstance(node, Keyed) else "a list"
@@ -57,20 +64,20 @@ class Text:
     """Text as it was written, also where YAML would see a number or a truth in it."""
 
     def __init__(self, allowed: str = "write text", form: str = "", blank: bool = False) -> None:
-        self._allowed = allowed
+        self.allowed = allowed
         self._form = re.compile(form) if form else None
         self._blank = blank
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
         if node.__class__ is not Scalar:
-            return wrong(node, field, problems, self._allowed)
+            return wrong(node, field, problems, self.allowed)
         value: str = node.value
         if not value.strip() and not (self._blank and not node.plain):
-            return wrong(Scalar("", True, node.line, node.column), field, problems, self._allowed)
+            return wrong(Scalar("", True, node.line, node.column), field, problems, self.allowed)
         if node.plain and node.is_nothing:
-            return wrong(node, field, problems, self._allowed)
+            return wrong(node, field, problems, self.allowed)
         if self._form is not None and self._form.fullmatch(value) is None:
-            return wrong(node, field, problems, self._allowed)
+            return wrong(node, field, problems, self.allowed)
         if "\0" in value:
             problems.add(node, field, "there is a NUL character in it")
             return WRONG
@@ -89,8 +96,7 @@ class Whole:
 
     @property
     def allowed(self) -> str:
-        bound = "" if self._least < -1 else f", {self._least} or more"
-        return f"write a whole number{bound}, without quotes"
+        return "write a whole number" + ("" if self._least < -1 else f", {self._least} or more")
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
         if isinstance(node, Scalar) and node.plain and WHOLE.fullmatch(node.value):
@@ -99,7 +105,8 @@ class Whole:
                 return number
             if number > self._most:
                 return wrong(node, field, problems, f"it can be at most {self._most:,}")
-        return wrong(node, field, problems, self.allowed)
+        quoted = isinstance(node, Scalar) and not node.plain
+        return wrong(node, field, problems, self.allowed + (", without quotes" * quoted))
 
     def schema(self) -> Schema:
         number = {"type": "integer", "minimum": self._least, "maximum": self._most}
@@ -109,12 +116,14 @@ class Whole:
 class Percent:
     """A number above 0 and up to 100."""
 
+    allowed = "write a number above 0, at most 100 (percent)"
+
     def read(self, node: Node, field: str, problems: Problems) -> Any:
         if isinstance(node, Scalar) and node.plain and NUMBER.fullmatch(node.value):
             number = float(node.value)
             if 0 < number <= 100:
                 return number
-        return wrong(node, field, problems, "write a number above 0, at most 100 (percent)")
+        return wrong(node, field, problems, self.allowed)
 
     def schema(self) -> Schema:
         return {"type": "number", "exclusiveMinimum": 0, "maximum": 100}
@@ -123,14 +132,16 @@ class Percent:
 class Flag:
     """True or false."""
 
+    allowed = "write true or false"
+
     def read(self, node: Node, field: str, problems: Problems) -> Any:
         if isinstance(node, Scalar) and node.plain:
             if node.value.lower() in ("true", "false"):
                 return node.value.lower() == "true"
             meant = {"yes": "true", "on": "true", "no": "false", "off": "false"}
-            meant_here = meant.get(node.value.lower(), "")
-            return wrong(node, field, problems, "write true or false", meant_here)
-        return wrong(node, field, problems, "write true or false")
+            suggestion = meant.get(node.value.lower(), "")
+            return wrong(node, field, problems, self.allowed, suggestion)
+        return wrong(node, field, problems, self.allowed)
 
     def schema(self) -> Schema:
         return {"anyOf": [{"type": "boolean"}, {"type": "string", "pattern": HOLE}]}
@@ -206,7 +217,7 @@ class Choice:
                 node, field, f"{node.value!r} needs {what}, which do not exist yet; {self.allowed}"
             )
             return WRONG
-        near = [word for word in self._words if word.lower() == node.value.lower()]
+        near = get_close_matches(node.value.lower(), self._words, n=1)
         return wrong(node, field, problems, self.allowed, "".join(near))
 
     def schema(self) -> Schema:
@@ -282,6 +293,8 @@ class Expression(Checked):
 
 class Data:
     """Any data: text, numbers, true, false, null, lists and mappings of them."""
+
+    allowed = "write any data"
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
         if isinstance(node, Scalar):

@@ -52,6 +52,7 @@ def load_plan(
     given = _variables(found, variables, problems)
     tasks = found.node.get("tasks")
     if tasks is None:
+        problems.raise_any()
         problems.refuse(None, "tasks", "there is no task; write them under `tasks:`")
     scope = Scope(given)
     drafts = unfold(tasks, scope, problems)
@@ -120,7 +121,8 @@ def _check_set(given: Mapping[str, str], found: Found, scope: Scope, problems: P
     for name in given:
         if name not in declared and name not in scope.used:
             known = [*declared, *scope.used]
-            problems.unknown(None, f"--set {name}", name, "variable", known)
+            text = f"the plan has no variable {name!r}"
+            problems.unknown(None, f"--set {name}", name, text, known)
 
 
 def _defaults(found: Found, scope: Scope, project: Project, problems: Problems) -> Defaults:
@@ -163,7 +165,8 @@ def _only(
     wanted: dict[str, None] = {}
     for name in only:
         if name not in drafts.names:
-            problems.unknown(None, f"--only {name}", name, "task", drafts.names)
+            text = f"there is no task {name!r}"
+            problems.unknown(None, f"--only {name}", name, text, drafts.names)
         wanted.update(dict.fromkeys(drafts.names.get(name, ())))
     todo = list(wanted)
     while todo:

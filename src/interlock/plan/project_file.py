@@ -112,7 +112,8 @@ def _env_file(found: Found, root: Path, problems: Problems) -> str | None:
     if named is None:
         return ENV_FILE if (root / ENV_FILE).is_file() else None
     if not (root / named).is_file():
-        problems.add(found.at("env_file"), "env_file", f"there is no file {named!r} in {root.name}")
+        text = f"there is no file {named!r} beside the project file"
+        problems.add(found.at("env_file"), "env_file", text)
     return named
 
 
@@ -182,13 +183,14 @@ def _check_agents(
     for name, each in found.get("agents", {}).items():
         for limit, at in zip(each.get("limits", ()), each.items_at("limits"), strict=False):
             if limit not in limits and limit not in _said(found, "limits"):
-                problems.unknown(at, each.path("limits"), limit, "limit", limits)
+                text = f"there is no limit {limit!r}"
+                problems.unknown(at, each.path("limits"), limit, text, limits)
         own = each.get("uses", ())
         supply.check_uses(own, (), each.items_at("uses"), each.path("uses"), problems)
         for pattern, at in zip(agents[name].owns, each.items_at("owns"), strict=False):
-            witness = supply.protected_in(pattern)
-            if witness is not None:
-                problems.add(at, each.path("owns"), f"{pattern!r} takes in {witness}")
+            why = supply.protected_in(pattern)
+            if why is not None:
+                problems.add(at, each.path("owns"), why)
 
 
 def _said(found: Found, name: str) -> Any:
@@ -222,7 +224,8 @@ def priority_of(
     except ValueError:
         if text in known:
             return known[text]
-        problems.unknown(at, field, text, "priority", known, ". It can also be a whole number")
+        more = ". It can also be a whole number"
+        problems.unknown(at, field, text, f"there is no priority {text!r}", known, more)
         return None
     if number is None:
         problems.add(at, field, "a priority has at most 10 digits")
@@ -242,7 +245,8 @@ def defaults_of(
     values = dict(found.values)
     agent = values.get("agent")
     if agent is not None and agent not in agents:
-        problems.unknown(found.at("agent"), found.path("agent"), agent, "agent", agents)
+        text = f"there is no agent {agent!r}"
+        problems.unknown(found.at("agent"), found.path("agent"), agent, text, agents)
     if "priority" in values:
         at, field = found.at("priority"), found.path("priority")
         values["priority"] = priority_of(values["priority"], priorities, at, field, problems)

@@ -78,7 +78,7 @@ class _Tree:
         """None while what is anchored is not complete: it cannot contain itself."""
         self._named: list[str | None] = []
         """The anchor of each open collection."""
-        self._merges: list[list[Node]] = []
+        self._merges: list[list[tuple[Scalar, Node]]] = []
         self._repeated = 0
         self._documents = 0
 
@@ -102,7 +102,7 @@ class _Tree:
             self._documents += 1
             if self._documents > 1:
                 at = Scalar("", line=event.start_mark.line + 1, column=1)
-                self._problems.refuse(at, "", "a second document begins here; one file is one")
+                self._problems.refuse(at, "", "a second document begins here; a file holds one")
 
     def _begin(self, event: Any, make: type[Listed | Keyed]) -> None:
         node = make(event.start_mark.line + 1, event.start_mark.column + 1)
@@ -123,8 +123,8 @@ class _Tree:
         anchor = self._named.pop()
         merges = self._merges.pop()
         if merges and isinstance(node, Keyed):
-            for each in merges:
-                self._merge(node, each)
+            for key, each in merges:
+                self._merge(node, each, key)
         if anchor is not None:
             self._anchors[anchor] = node
         self._put(node)
@@ -151,7 +151,7 @@ class _Tree:
             return
         self._keys[-1] = None
         if key.value == "<<" and key.plain:
-            self._merges[-1].append(node)
+            self._merges[-1].append((key, node))
             return
         first = parent.entries.get(key.value)
         if first is not None:
@@ -198,10 +198,10 @@ class _Tree:
         if not isinstance(node, Scalar) and len(self._open) + node.height > DEEPEST:
             self._refuse_depth(at)
 
-    def _merge(self, node: Keyed, other: Node) -> None:
+    def _merge(self, node: Keyed, other: Node, key: Scalar) -> None:
         for each in other.items if isinstance(other, Listed) else [other]:
             if not isinstance(each, Keyed):
-                self._problems.add(each, "", "<< takes in a mapping: write <<: *anchor")
+                self._problems.add(key, "", "<< takes in a mapping: write <<: *anchor")
                 continue
             for name, entry in each.entries.items():
                 node.entries.setdefault(name, entry)

@@ -20,6 +20,7 @@ from interlock.plan.literal_secrets import ELSEWHERE, secret_in
 from interlock.plan.problems import Problems
 from interlock.plan.project_file import FILE, priority_of
 from interlock.plan.records import NOTHING, AgentSpec, Defaults, PlannedTask, Position, Project
+from interlock.plan.scope import BRACES
 from interlock.plan.unfolding import Draft, Drafts
 
 LARGEST_PROMPT: Final = 1024 * 1024
@@ -156,9 +157,8 @@ class Tasks:
                 )
         elif found.says("agent"):
             more = "" if agents else f"; describe it under `agents` in {FILE}"
-            self._problems.unknown(
-                found.at("agent"), found.path("agent"), name, "agent", agents, more
-            )
+            text = f"there is no agent {name!r}"
+            self._problems.unknown(found.at("agent"), found.path("agent"), name, text, agents, more)
         return None
 
     def _prompt(self, draft: Draft, agent: AgentSpec) -> str | Template | None:
@@ -177,7 +177,12 @@ class Tasks:
                 f"agent {agent.name!r} would never see it: put '{{prompt}}' or '{{prompt_file}}' "
                 "into its `command`, `env` or `stdin`",
             )
-        elif not found.says(key) and agent.command is not None and agent.takes_prompt:
+        elif (
+            not found.says(key)
+            and agent.command is not None
+            and agent.takes_prompt
+            and found.is_right
+        ):
             problems.add(
                 draft.at, found.field, f"agent {agent.name!r} needs a prompt; write `prompt:`"
             )
@@ -208,7 +213,8 @@ class Tasks:
         for name, at in zip(found.get("after", ()), found.items_at("after"), strict=False):
             ids = drafts.names.get(name)
             if ids is None:
-                self._problems.unknown(at, found.path("after"), name, "task", drafts.names)
+                text = f"there is no task {name!r}"
+                self._problems.unknown(at, found.path("after"), name, text, drafts.names)
             else:
                 after.update(dict.fromkeys(ids))
         return after
@@ -231,9 +237,9 @@ class Tasks:
             if isinstance(part, Reference):
                 ids = drafts.names.get(part.task)
                 if ids is None:
-                    more = ". For two braces as they are write \\{{"
                     at, field = found.at(key), found.path(key)
-                    self._problems.unknown(at, field, part.task, "task", drafts.names, more)
+                    what = f"{part}: there is no task {part.task!r}"
+                    self._problems.unknown(at, field, part.task, what, drafts.names, BRACES)
                 elif ids:
                     after.update(dict.fromkeys(ids))
                     own = () if ids == (part.task,) else ids
@@ -250,19 +256,19 @@ class Tasks:
         if writes is not None:
             for pattern, at in zip(writes, found.items_at("writes"), strict=False):
                 self._warn_of_owners(draft, agent, pattern)
-                witness = self._supply.protected_in(pattern)
-                if witness is not None:
-                    text = f"{pattern!r} takes in {witness}: claim less, or only read it"
+                why = self._supply.protected_in(pattern)
+                if why is not None:
+                    text = f"{why}: claim less, or only read it"
                     self._problems.add(at, found.path("writes"), text)
         elif not found.says("writes") and agent.command is not None and not agent.owns:
             self._whole.append(draft.id)
-            witness = self._supply.protected_in("**")
-            if witness is not None:
+            why = self._supply.protected_in("**")
+            if why is not None and found.is_right:
                 self._problems.add(
                     draft.at,
                     found.field,
-                    "it does not say what it writes, so it would claim the whole workspace, "
-                    f"which takes in {witness}; write `writes:`",
+                    "it does not say what it writes, so it would claim the whole workspace: "
+                    f"{why}; write `writes:`",
                 )
 
     def _warn_of_owners(self, draft: Draft, agent: AgentSpec, pattern: str) -> None:
