@@ -7,20 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from interlock.plan.kinds import (
-    Choice,
-    Data,
-    Expression,
-    Flag,
-    Moment,
-    PathPattern,
-    Percent,
-    PerTime,
-    Span,
-    Text,
-    Use,
-    Whole,
-)
+from interlock.plan.kinds import Choice, Data, Flag, Percent, Text, Whole
+from interlock.plan.model_kinds import Expression, Moment, PathPattern, PerTime, Span, Use
 from interlock.plan.scope import Items, Prompt, Value
 from interlock.plan.shapes import Either, Key, Later, Many, Named, Record, Shared, Slots
 
@@ -154,7 +142,7 @@ TASK: Final[dict[str, Key]] = {
     "estimate": Key(Span(), "how long it will take; improves the order of starts", ("duration",)),
     "workspace": Key(_WORKSPACE, "where it works: `shared`, the project folder"),
     "guard": Key(_GUARD, "how its claims are held to: `none`"),
-    "check": Key(Text(), "a shell command that has to succeed afterwards", ("verify", "test")),
+    "check": Key(Text(), "a shell command that has to succeed after a program", ("verify", "test")),
     "output": Key(
         Text(MODEL, rf"text|json|{CODE}"), "what its result has to be: text, json or module:Type"
     ),

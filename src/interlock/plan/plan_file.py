@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
 from interlock.model.graph import find_cycle
 from interlock.plan.claims import Supply
+from interlock.plan.defaults import defaults_of
 from interlock.plan.fields import DEFAULTS, PLAN
+from interlock.plan.file_text import read_text
 from interlock.plan.kinds import WRONG
 from interlock.plan.literal_secrets import ELSEWHERE, names_a_secret, secret_in
 from interlock.plan.node import Keyed, Listed, Node, Scalar
 from interlock.plan.problems import Problems
-from interlock.plan.project_file import defaults_of, refuse_secrets
-from interlock.plan.reading import compose, read_text
+from interlock.plan.project_file import refuse_secrets
+from interlock.plan.reading import compose
 from interlock.plan.records import Defaults, Plan, PlannedTask, Project
 from interlock.plan.scope import RESERVED, Given, Scope, listed
 from interlock.plan.shapes import Found
@@ -28,7 +31,7 @@ _DEPENDING: Final = ("after", "prompt", "prompt_file", "ask")
 
 
 def load_plan(
-    path: Path,
+    path: str | PathLike[str],
     project: Project,
     *,
     variables: Mapping[str, str] = MappingProxyType({}),
@@ -39,6 +42,7 @@ def load_plan(
     `variables` go before those of the file. `only` names the tasks to keep, with all that they
     come after.
     """
+    path = Path(path)
     problems = Problems(str(path))
     text = read_text(path, problems)
     root = compose(text, problems)

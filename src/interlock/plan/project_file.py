@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -13,12 +14,14 @@ from interlock.model.load import Gate
 from interlock.model.ownership import Ownership
 from interlock.plan.agents import agent_of
 from interlock.plan.claims import Supply
+from interlock.plan.defaults import defaults_of
 from interlock.plan.fields import PROJECT
+from interlock.plan.file_text import read_text
 from interlock.plan.kinds import WRONG
 from interlock.plan.literal_secrets import ELSEWHERE, secret_in
 from interlock.plan.node import Keyed, Listed, Node, Scalar
 from interlock.plan.problems import Problems
-from interlock.plan.reading import compose, read_text
+from interlock.plan.reading import compose
 from interlock.plan.records import GRACE, AgentSpec, Defaults, Project
 from interlock.plan.shapes import Found
 
@@ -27,17 +30,18 @@ PRIORITIES: Final = {"low": -10, "normal": 0, "high": 10}
 ENV_FILE: Final = ".env"
 
 
-def find_project(start: Path) -> Path | None:
+def find_project(start: str | PathLike[str] = ".") -> Path | None:
     """The project file in this folder, or in the nearest one above it."""
-    start = start.absolute()
+    start = Path(start).absolute()
     for folder in (start, *start.parents):
         if (folder / FILE).is_file():
             return folder / FILE
     return None
 
 
-def load_project(path: Path) -> Project:
+def load_project(path: str | PathLike[str]) -> Project:
     """Read a project file; PlanError has everything that is wrong with it."""
+    path = Path(path)
     problems = Problems(str(path))
     text = read_text(path, problems)
     root = compose(text, problems)
@@ -213,43 +217,3 @@ def _check_passed_on(
 def _owned_twice(agents: dict[str, AgentSpec]) -> list[str]:
     rules = {name: each.owns for name, each in agents.items() if each.owns}
     return [str(each) for each in Ownership(rules).problems()]
-
-
-def priority_of(
-    text: str, known: Mapping[str, int], at: Node, field: str, problems: Problems
-) -> int | None:
-    """A priority by its number or its name."""
-    try:
-        number = int(text) if len(text) < 12 else None
-    except ValueError:
-        if text in known:
-            return known[text]
-        more = ". It can also be a whole number"
-        problems.unknown(at, field, text, f"there is no priority {text!r}", known, more)
-        return None
-    if number is None:
-        problems.add(at, field, "a priority has at most 10 digits")
-    return number
-
-
-def defaults_of(
-    found: Found,
-    agents: Mapping[str, AgentSpec],
-    priorities: Mapping[str, int],
-    supply: Supply,
-    problems: Problems,
-) -> Defaults:
-    """The defaults that were read, of a project or of a plan."""
-    uses = found.get("uses", ())
-    supply.check_uses(uses, (), found.items_at("uses"), found.path("uses"), problems)
-    values = dict(found.values)
-    agent = values.get("agent")
-    if agent is not None and agent not in agents:
-        text = f"there is no agent {agent!r}"
-        problems.unknown(found.at("agent"), found.path("agent"), agent, text, agents)
-    if "priority" in values:
-        at, field = found.at("priority"), found.path("priority")
-        values["priority"] = priority_of(values["priority"], priorities, at, field, problems)
-    if "labels" in values:
-        values["labels"] = MappingProxyType(values["labels"])
-    return Defaults(**values)

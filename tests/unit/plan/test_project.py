@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -175,6 +177,15 @@ def test_prompts_of_the_command_line_are_a_plan(workspace: Path) -> None:
         "command line: tasks[1].prompt: there is no value; write text, or leave it out",
         "command line: tasks[0].agent: there is no agent 'b'; there are: a",
     ]
+
+
+def test_records_and_secrets_are_there_without_yaml() -> None:
+    """Whoever runs tasks without files pays nothing for reading them."""
+    code = (
+        "import sys, interlock.plan.records, interlock.plan.env_file; print('yaml' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False"]
 
 
 def test_a_project_without_a_file_has_no_agents(workspace: Path) -> None:

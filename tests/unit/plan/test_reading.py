@@ -9,6 +9,7 @@ import yaml
 
 from interlock.errors import PlanError
 from interlock.plan import reading
+from interlock.plan.file_text import LARGEST
 from interlock.plan.node import Keyed, Listed, Scalar
 from interlock.plan.plan_file import load_plan
 from interlock.plan.problems import Problems
@@ -63,7 +64,7 @@ def test_a_byte_order_mark_does_no_harm(workspace: Path) -> None:
 
 
 def test_a_huge_file_is_refused_without_reading_it(workspace: Path) -> None:
-    said = refused(b"# " + b"x" * reading.LARGEST)
+    said = refused(b"# " + b"x" * LARGEST)
     assert said == "plan.yaml: it is larger than 8 MiB; split it up"
 
 
