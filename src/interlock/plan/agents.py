@@ -70,7 +70,7 @@ def _check_kind(found: Found, problems: Problems) -> None:
         problems.add(
             found.key_at("python"), found.path("python"), "there is a `command` already; keep one"
         )
-    elif not has_command and not has_python:
+    elif not has_command and not has_python and found.is_right:
         problems.add(
             found.node,
             found.field,
@@ -101,6 +101,8 @@ def _command(name: str, found: Found, problems: Problems) -> Command | None:
     if isinstance(line, str):
         argv, more = _argv(line, found, problems)
         env = {**more, **env}
+        if not argv:
+            return None
     else:
         argv = list(line)
     errors = found.get("errors")

@@ -58,9 +58,9 @@ class Supply:
                 problems.add(node, field, "every task has one slot without asking; leave it out")
             elif most is None:
                 if amount != 1:
-                    problems.unknown(
-                        node, field, name, "capacity for", self._most, ". Set it under `capacity`"
-                    )
+                    text = f"{name!r} has no capacity, so there are no {amount} of it"
+                    more = ". Set it under `capacity`"
+                    problems.unknown(node, field, name, text, self._most, more)
             elif claim.mode is Mode.ALONE and name in self._rates:
                 problems.add(node, field, f"{name!r} is a rate, which nobody has alone")
             elif totals[name] > most:
@@ -73,7 +73,7 @@ class Supply:
                 )
 
     def protected_in(self, pattern: str) -> str | None:
-        """What is protected of the paths that a pattern matches, in words; None: nothing."""
+        """Why the paths that a pattern matches cannot be written, in words; None: they can."""
         if not self._protected:
             return None
         if pattern not in self._known:
@@ -85,5 +85,7 @@ class Supply:
         for each in self._protected:
             witness = overlap(wanted, each)
             if witness is not None:
-                return f"{witness!r}, and {each.text!r} is protected"
+                if witness == pattern:
+                    return f"{pattern!r} is protected by {each.text!r}"
+                return f"{pattern!r} takes in {witness!r}, and {each.text!r} is protected"
         return None

@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from interlock.plan.file_text import read_text
 from interlock.plan.node import Scalar
 from interlock.plan.problems import Problems
-from interlock.plan.reading import read_text
 from interlock.plan.records import Project
 
 _LINE: Final = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")

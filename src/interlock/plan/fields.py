@@ -7,20 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from interlock.plan.kinds import (
-    Choice,
-    Data,
-    Expression,
-    Flag,
-    Moment,
-    PathPattern,
-    Percent,
-    PerTime,
-    Span,
-    Text,
-    Use,
-    Whole,
-)
+from interlock.plan.kinds import Choice, Data, Flag, Percent, Text, Whole
+from interlock.plan.model_kinds import Expression, Moment, PathPattern, PerTime, Span, Use
 from interlock.plan.scope import Items, Prompt, Value
 from interlock.plan.shapes import Either, Key, Later, Many, Named, Record, Shared, Slots
 
@@ -44,7 +32,7 @@ SLOTS = Slots(
             "cpu": Key(Percent(), "fewer slots above this use of the processors, in percent (80)"),
             "memory": Key(Percent(), "fewer slots above this use of memory, in percent (80)"),
         },
-        "max_parallel",
+        "`max_parallel`",
     )
 )
 
@@ -73,7 +61,7 @@ ERRORS = Record(
         "rate_limited": Key(Many(Expression()), "too much asked for: tried again later"),
         "model_error": Key(Many(Expression()), "the model or its server failed: tried again"),
     },
-    "errors",
+    "`errors`",
 )
 
 AGENT = Record(
@@ -154,7 +142,7 @@ TASK: Final[dict[str, Key]] = {
     "estimate": Key(Span(), "how long it will take; improves the order of starts", ("duration",)),
     "workspace": Key(_WORKSPACE, "where it works: `shared`, the project folder"),
     "guard": Key(_GUARD, "how its claims are held to: `none`"),
-    "check": Key(Text(), "a shell command that has to succeed afterwards", ("verify", "test")),
+    "check": Key(Text(), "a shell command that has to succeed after a program", ("verify", "test")),
     "output": Key(
         Text(MODEL, rf"text|json|{CODE}"), "what its result has to be: text, json or module:Type"
     ),
@@ -175,7 +163,7 @@ _DEFAULT_KEYS = (
     *("agent", "priority", "timeout", "deadline", "attempts", "backoff", "estimate", "workspace"),
     *("guard", "check", "output", "reads", "uses", "labels", "budget", "extra", "on_conflict"),
 )
-DEFAULTS = Record({name: TASK[name] for name in _DEFAULT_KEYS}, "defaults")
+DEFAULTS = Record({name: TASK[name] for name in _DEFAULT_KEYS}, "`defaults`")
 NAMED_TASK = Record(TASK, "a task", instead={"id": "its key is its id; leave this out"})
 LISTED_TASK = Record({"id": Key(Text(), "its name", ("name", "task_id")), **TASK}, "a task")
 

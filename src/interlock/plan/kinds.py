@@ -8,15 +8,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from datetime import datetime
+from difflib import get_close_matches
 from typing import Any, Final, Protocol
 
-from interlock.errors import InvalidOption, UsageError
-from interlock.model.claim import Claim, uses_text
-from interlock.model.duration import seconds
-from interlock.model.limits import Quota
-from interlock.model.overlap import any_path
-from interlock.model.pattern import parse
+from interlock.plan.literal_secrets import hidden
 from interlock.plan.node import Keyed, Node, Scalar
 from interlock.plan.problems import Problems
 
@@ -32,6 +27,10 @@ Schema = dict[str, Any]
 class Kind(Protocol):
     """What a value can be."""
 
+    @property
+    def allowed(self) -> str:
+        """What to write, for messages."""
+
     def read(self, node: Node, field: str, problems: Problems) -> Any:
         """The value, or WRONG."""
 
@@ -45,7 +44,8 @@ def wrong(node: Node, field: str, problems: Problems, allowed: str, suggestion: 
         if node.is_nothing:
             problems.add(node, field, f"there is no value; {allowed}, or leave it out")
         else:
-            text = node.value if len(node.value) <= 60 else f"{node.value[:60]}..."
+            text = hidden(node.value)  # first: of a secret, half is too much as well
+            text = text if len(text) <= 60 else f"{text[:60]}..."
             problems.add(node, field, f"{text!r} is not possible; {allowed}", suggestion)
     elif not (isinstance(node, Keyed) and node.unreadable):
         what = "a mapping" if isinstance(node, Keyed) else "a list"
@@ -57,20 +57,20 @@ class Text:
     """Text as it was written, also where YAML would see a number or a truth in it."""
 
     def __init__(self, allowed: str = "write text", form: str = "", blank: bool = False) -> None:
-        self._allowed = allowed
+        self.allowed = allowed
         self._form = re.compile(form) if form else None
         self._blank = blank
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
         if node.__class__ is not Scalar:
-            return wrong(node, field, problems, self._allowed)
+            return wrong(node, field, problems, self.allowed)
         value: str = node.value
         if not value.strip() and not (self._blank and not node.plain):
-            return wrong(Scalar("", True, node.line, node.column), field, problems, self._allowed)
+            return wrong(Scalar("", True, node.line, node.column), field, problems, self.allowed)
         if node.plain and node.is_nothing:
-            return wrong(node, field, problems, self._allowed)
+            return wrong(node, field, problems, self.allowed)
         if self._form is not None and self._form.fullmatch(value) is None:
-            return wrong(node, field, problems, self._allowed)
+            return wrong(node, field, problems, self.allowed)
         if "\0" in value:
             problems.add(node, field, "there is a NUL character in it")
             return WRONG
@@ -89,8 +89,7 @@ class Whole:
 
     @property
     def allowed(self) -> str:
-        bound = "" if self._least < -1 else f", {self._least} or more"
-        return f"write a whole number{bound}, without quotes"
+        return "write a whole number" + ("" if self._least < -1 else f", {self._least} or more")
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
         if isinstance(node, Scalar) and node.plain and WHOLE.fullmatch(node.value):
@@ -99,7 +98,8 @@ class Whole:
                 return number
             if number > self._most:
                 return wrong(node, field, problems, f"it can be at most {self._most:,}")
-        return wrong(node, field, problems, self.allowed)
+        quoted = isinstance(node, Scalar) and not node.plain
+        return wrong(node, field, problems, self.allowed + (", without quotes" * quoted))
 
     def schema(self) -> Schema:
         number = {"type": "integer", "minimum": self._least, "maximum": self._most}
@@ -109,12 +109,14 @@ class Whole:
 class Percent:
     """A number above 0 and up to 100."""
 
+    allowed = "write a number above 0, at most 100 (percent)"
+
     def read(self, node: Node, field: str, problems: Problems) -> Any:
         if isinstance(node, Scalar) and node.plain and NUMBER.fullmatch(node.value):
             number = float(node.value)
             if 0 < number <= 100:
                 return number
-        return wrong(node, field, problems, "write a number above 0, at most 100 (percent)")
+        return wrong(node, field, problems, self.allowed)
 
     def schema(self) -> Schema:
         return {"type": "number", "exclusiveMinimum": 0, "maximum": 100}
@@ -123,68 +125,19 @@ class Percent:
 class Flag:
     """True or false."""
 
+    allowed = "write true or false"
+
     def read(self, node: Node, field: str, problems: Problems) -> Any:
         if isinstance(node, Scalar) and node.plain:
             if node.value.lower() in ("true", "false"):
                 return node.value.lower() == "true"
             meant = {"yes": "true", "on": "true", "no": "false", "off": "false"}
-            meant_here = meant.get(node.value.lower(), "")
-            return wrong(node, field, problems, "write true or false", meant_here)
-        return wrong(node, field, problems, "write true or false")
+            suggestion = meant.get(node.value.lower(), "")
+            return wrong(node, field, problems, self.allowed, suggestion)
+        return wrong(node, field, problems, self.allowed)
 
     def schema(self) -> Schema:
         return {"anyOf": [{"type": "boolean"}, {"type": "string", "pattern": HOLE}]}
-
-
-class Span:
-    """A length of time, in seconds."""
-
-    allowed = "write a duration such as 90s, 10m or 1h30m"
-
-    def __init__(self, zero: bool = False) -> None:
-        self._zero = zero
-
-    def read(self, node: Node, field: str, problems: Problems) -> Any:
-        if not isinstance(node, Scalar) or node.is_nothing:
-            return wrong(node, field, problems, self.allowed)
-        text = node.value
-        try:
-            plain = node.plain and NUMBER.fullmatch(text)
-            found = seconds(float(text) if plain else text)
-        except (InvalidOption, OverflowError):
-            return wrong(node, field, problems, self.allowed)
-        if not found and not self._zero:
-            problems.add(node, field, f"{text!r} is no time at all; {self.allowed}")
-            return WRONG
-        return found
-
-    def schema(self) -> Schema:
-        form = r"^\s*(?:[0-9]+(?:\.[0-9]+)?\s*(?:ms|sec|s|min|m|h|d)\s*)+$"
-        number = {"type": "number", "minimum" if self._zero else "exclusiveMinimum": 0}
-        text = {"type": "string", "pattern": f"{form}|{HOLE}"}
-        return {"anyOf": [number, text]}
-
-
-class Moment(Span):
-    """A length of time, or a date and time with its zone."""
-
-    allowed = "write a duration such as 1h30m, or a time with its zone: 2026-12-24T18:00:00+01:00"
-
-    def read(self, node: Node, field: str, problems: Problems) -> Any:
-        if isinstance(node, Scalar) and re.match(r"\d{4}-\d\d-\d\d[T ]", node.value):
-            try:
-                found = datetime.fromisoformat(node.value)
-            except ValueError:
-                return wrong(node, field, problems, self.allowed)
-            if found.tzinfo is None:
-                problems.add(node, field, f"{node.value!r} has no time zone; add Z or +01:00")
-                return WRONG
-            return found
-        return super().read(node, field, problems)
-
-    def schema(self) -> Schema:
-        date = {"type": "string", "pattern": r"^\d{4}-\d\d-\d\d[T ].*(?:Z|[+-]\d\d:?\d\d)$"}
-        return {"anyOf": [*super().schema()["anyOf"], date]}
 
 
 class Choice:
@@ -206,82 +159,17 @@ class Choice:
                 node, field, f"{node.value!r} needs {what}, which do not exist yet; {self.allowed}"
             )
             return WRONG
-        near = [word for word in self._words if word.lower() == node.value.lower()]
+        near = get_close_matches(node.value.lower(), self._words, n=1)
         return wrong(node, field, problems, self.allowed, "".join(near))
 
     def schema(self) -> Schema:
         return {"anyOf": [{"enum": list(self._words)}, {"type": "string", "pattern": HOLE}]}
 
 
-class Checked:
-    """Text that one of our own readers understands; its error says what is wrong."""
-
-    allowed = "write text"
-
-    def _made(self, text: str) -> Any:
-        raise NotImplementedError
-
-    def read(self, node: Node, field: str, problems: Problems) -> Any:
-        if not isinstance(node, Scalar) or node.is_nothing or not node.value.strip():
-            return wrong(node, field, problems, self.allowed)
-        try:
-            return self._made(node.value)
-        except UsageError as error:
-            problems.add(node, field, str(error))
-        except re.error as error:
-            problems.add(node, field, f"{node.value!r} is no regular expression: {error}")
-        return WRONG
-
-    def schema(self) -> Schema:
-        return {"type": ["string", "number", "boolean"]}
-
-
-class PathPattern(Checked):
-    """A pattern of paths inside the workspace."""
-
-    allowed = "write a path or pattern such as src/api/ or docs/*.md"
-
-    def _made(self, text: str) -> str:
-        for each in parse(text).alternatives:
-            if not (each.is_plain or each.is_subtree) and any_path(each.rest) is None:
-                raise InvalidOption(f"no path can match {text!r}")
-        return text
-
-
-class Use(Checked):
-    """A resource as plans write it."""
-
-    allowed = "write a resource such as gpu, memory_mb=2048 or db:staging!"
-
-    def _made(self, text: str) -> Claim:
-        if len(text) > 300:
-            raise InvalidOption("a resource has a short name, such as gpu or memory_mb=2048")
-        return uses_text(text)
-
-
-class PerTime(Checked):
-    """So much in some time."""
-
-    allowed = "write 60/min, 100k/min or 10/5s"
-
-    def _made(self, text: str) -> Quota:
-        if len(text) > 40:
-            raise InvalidOption(f"a quota is short: {self.allowed}")
-        return Quota.parse(text)
-
-
-class Expression(Checked):
-    """A regular expression."""
-
-    allowed = "write a regular expression such as 'rate limit|429'"
-
-    def _made(self, text: str) -> str:
-        re.compile(text)
-        return text
-
-
 class Data:
     """Any data: text, numbers, true, false, null, lists and mappings of them."""
+
+    allowed = "write any data"
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
         if isinstance(node, Scalar):

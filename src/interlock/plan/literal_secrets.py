@@ -21,7 +21,7 @@ _SHAPES: Final = [
     ("xox", r"[abeoprs]-[A-Za-z0-9-]{10,200}", "a Slack token"),
     ("hf_", r"(?<![A-Za-z0-9_]hf_)[A-Za-z0-9]{20,200}", "a Hugging Face token"),
     ("eyJ", r"[A-Za-z0-9_-]{10,200}\.eyJ[A-Za-z0-9_-]{10,2000}", "a token (JWT)"),
-    ("-----BEGIN ", r"[A-Z ]{0,30}PRIVATE KEY", "a private key"),
+    ("-----BEGIN ", r"[A-Z ]{0,30}PRIVATE KEY[\s\S]{0,10000}", "a private key"),
     ("://", r"[^/\s:@{}$]{1,100}:[^/\s:@{}$]{1,200}@", "a password in a URL"),
 ]
 _SHAPED = [(start, re.compile(re.escape(start) + rest), what) for start, rest, what in _SHAPES]

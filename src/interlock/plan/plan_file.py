@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
 from interlock.model.graph import find_cycle
 from interlock.plan.claims import Supply
+from interlock.plan.defaults import defaults_of
 from interlock.plan.fields import DEFAULTS, PLAN
+from interlock.plan.file_text import read_text
 from interlock.plan.kinds import WRONG
 from interlock.plan.literal_secrets import ELSEWHERE, names_a_secret, secret_in
 from interlock.plan.node import Keyed, Listed, Node, Scalar
 from interlock.plan.problems import Problems
-from interlock.plan.project_file import defaults_of, refuse_secrets
-from interlock.plan.reading import compose, read_text
+from interlock.plan.project_file import refuse_secrets
+from interlock.plan.reading import compose
 from interlock.plan.records import Defaults, Plan, PlannedTask, Project
 from interlock.plan.scope import RESERVED, Given, Scope, listed
 from interlock.plan.shapes import Found
@@ -28,7 +31,7 @@ _DEPENDING: Final = ("after", "prompt", "prompt_file", "ask")
 
 
 def load_plan(
-    path: Path,
+    path: str | PathLike[str],
     project: Project,
     *,
     variables: Mapping[str, str] = MappingProxyType({}),
@@ -39,6 +42,7 @@ def load_plan(
     `variables` go before those of the file. `only` names the tasks to keep, with all that they
     come after.
     """
+    path = Path(path)
     problems = Problems(str(path))
     text = read_text(path, problems)
     root = compose(text, problems)
@@ -52,6 +56,7 @@ def load_plan(
     given = _variables(found, variables, problems)
     tasks = found.node.get("tasks")
     if tasks is None:
+        problems.raise_any()
         problems.refuse(None, "tasks", "there is no task; write them under `tasks:`")
     scope = Scope(given)
     drafts = unfold(tasks, scope, problems)
@@ -120,7 +125,8 @@ def _check_set(given: Mapping[str, str], found: Found, scope: Scope, problems: P
     for name in given:
         if name not in declared and name not in scope.used:
             known = [*declared, *scope.used]
-            problems.unknown(None, f"--set {name}", name, "variable", known)
+            text = f"the plan has no variable {name!r}"
+            problems.unknown(None, f"--set {name}", name, text, known)
 
 
 def _defaults(found: Found, scope: Scope, project: Project, problems: Problems) -> Defaults:
@@ -163,7 +169,8 @@ def _only(
     wanted: dict[str, None] = {}
     for name in only:
         if name not in drafts.names:
-            problems.unknown(None, f"--only {name}", name, "task", drafts.names)
+            text = f"there is no task {name!r}"
+            problems.unknown(None, f"--only {name}", name, text, drafts.names)
         wanted.update(dict.fromkeys(drafts.names.get(name, ())))
     todo = list(wanted)
     while todo:

@@ -15,6 +15,7 @@ from interlock.plan.node import Node
 MOST: Final = 1_000
 """Beyond this many problems nobody reads on, and neither do we."""
 _LOOKED_AT: Final = 10_000
+_NAMED: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +56,8 @@ class Problems:
     def add(self, at: Node | None, field: str, text: str, suggestion: str = "") -> None:
         """Note a problem; the same one in the same line only once."""
         line, column = (at.line, at.column) if at is not None else (0, 0)
-        problem = Problem(self.file, line, column, field, hidden(text), hidden(suggestion))
-        self._found.setdefault((line, field, problem.text), problem)
+        problem = Problem(self.file, line, column, hidden(field), hidden(text), hidden(suggestion))
+        self._found.setdefault((line, problem.field, problem.text), problem)
         if len(self._found) >= MOST:
             self.stop()
 
@@ -65,18 +66,19 @@ class Problems:
         at: Node | None,
         field: str,
         name: str,
-        what: str,
+        text: str,
         known: Iterable[str],
         more: str = "",
     ) -> None:
-        """Note a name that is none of those there are."""
+        """Note a name that is none of the `known` ones, and which of them may have been meant."""
         listed = list(islice(known, _LOOKED_AT))
         close = get_close_matches(name, listed, n=1)
-        there = ""
-        if not close:
-            shown = ", ".join(sorted(listed)[:10]) + (", ..." if len(listed) > 10 else "")
-            there = f"; there are: {shown}" if listed else "; there are none"
-        self.add(at, field, f"there is no {what} {name!r}{there}{more}", "".join(close))
+        if close:
+            self.add(at, field, text, close[0])
+            return
+        shown = ", ".join(sorted(listed)[:_NAMED]) + (", ..." if len(listed) > _NAMED else "")
+        there = f"; there are: {shown}" if listed else "; there are none"
+        self.add(at, field, f"{text}{there}{more}")
 
     def refuse(self, at: Node | None, field: str, text: str) -> NoReturn:
         """Note a problem after which there is nothing left to read."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -13,12 +14,14 @@ from interlock.model.load import Gate
 from interlock.model.ownership import Ownership
 from interlock.plan.agents import agent_of
 from interlock.plan.claims import Supply
+from interlock.plan.defaults import defaults_of
 from interlock.plan.fields import PROJECT
+from interlock.plan.file_text import read_text
 from interlock.plan.kinds import WRONG
 from interlock.plan.literal_secrets import ELSEWHERE, secret_in
 from interlock.plan.node import Keyed, Listed, Node, Scalar
 from interlock.plan.problems import Problems
-from interlock.plan.reading import compose, read_text
+from interlock.plan.reading import compose
 from interlock.plan.records import GRACE, AgentSpec, Defaults, Project
 from interlock.plan.shapes import Found
 
@@ -27,17 +30,18 @@ PRIORITIES: Final = {"low": -10, "normal": 0, "high": 10}
 ENV_FILE: Final = ".env"
 
 
-def find_project(start: Path) -> Path | None:
+def find_project(start: str | PathLike[str] = ".") -> Path | None:
     """The project file in this folder, or in the nearest one above it."""
-    start = start.absolute()
+    start = Path(start).absolute()
     for folder in (start, *start.parents):
         if (folder / FILE).is_file():
             return folder / FILE
     return None
 
 
-def load_project(path: Path) -> Project:
+def load_project(path: str | PathLike[str]) -> Project:
     """Read a project file; PlanError has everything that is wrong with it."""
+    path = Path(path)
     problems = Problems(str(path))
     text = read_text(path, problems)
     root = compose(text, problems)
@@ -112,7 +116,8 @@ def _env_file(found: Found, root: Path, problems: Problems) -> str | None:
     if named is None:
         return ENV_FILE if (root / ENV_FILE).is_file() else None
     if not (root / named).is_file():
-        problems.add(found.at("env_file"), "env_file", f"there is no file {named!r} in {root.name}")
+        text = f"there is no file {named!r} beside the project file"
+        problems.add(found.at("env_file"), "env_file", text)
     return named
 
 
@@ -182,13 +187,14 @@ def _check_agents(
     for name, each in found.get("agents", {}).items():
         for limit, at in zip(each.get("limits", ()), each.items_at("limits"), strict=False):
             if limit not in limits and limit not in _said(found, "limits"):
-                problems.unknown(at, each.path("limits"), limit, "limit", limits)
+                text = f"there is no limit {limit!r}"
+                problems.unknown(at, each.path("limits"), limit, text, limits)
         own = each.get("uses", ())
         supply.check_uses(own, (), each.items_at("uses"), each.path("uses"), problems)
         for pattern, at in zip(agents[name].owns, each.items_at("owns"), strict=False):
-            witness = supply.protected_in(pattern)
-            if witness is not None:
-                problems.add(at, each.path("owns"), f"{pattern!r} takes in {witness}")
+            why = supply.protected_in(pattern)
+            if why is not None:
+                problems.add(at, each.path("owns"), why)
 
 
 def _said(found: Found, name: str) -> Any:
@@ -211,41 +217,3 @@ def _check_passed_on(
 def _owned_twice(agents: dict[str, AgentSpec]) -> list[str]:
     rules = {name: each.owns for name, each in agents.items() if each.owns}
     return [str(each) for each in Ownership(rules).problems()]
-
-
-def priority_of(
-    text: str, known: Mapping[str, int], at: Node, field: str, problems: Problems
-) -> int | None:
-    """A priority by its number or its name."""
-    try:
-        number = int(text) if len(text) < 12 else None
-    except ValueError:
-        if text in known:
-            return known[text]
-        problems.unknown(at, field, text, "priority", known, ". It can also be a whole number")
-        return None
-    if number is None:
-        problems.add(at, field, "a priority has at most 10 digits")
-    return number
-
-
-def defaults_of(
-    found: Found,
-    agents: Mapping[str, AgentSpec],
-    priorities: Mapping[str, int],
-    supply: Supply,
-    problems: Problems,
-) -> Defaults:
-    """The defaults that were read, of a project or of a plan."""
-    uses = found.get("uses", ())
-    supply.check_uses(uses, (), found.items_at("uses"), found.path("uses"), problems)
-    values = dict(found.values)
-    agent = values.get("agent")
-    if agent is not None and agent not in agents:
-        problems.unknown(found.at("agent"), found.path("agent"), agent, "agent", agents)
-    if "priority" in values:
-        at, field = found.at("priority"), found.path("priority")
-        values["priority"] = priority_of(values["priority"], priorities, at, field, problems)
-    if "labels" in values:
-        values["labels"] = MappingProxyType(values["labels"])
-    return Defaults(**values)

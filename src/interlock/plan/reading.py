@@ -1,4 +1,4 @@
-"""From the bytes of a file to a tree of nodes, or to an error that says where it cannot be read.
+"""From the text of a file to a tree of nodes, or to an error that says where it cannot be read.
 
 The tree is made from the events of PyYAML's parser (libyaml where it is there): positions are kept,
 nothing is constructed, and neither depth nor aliases cost more than they are allowed to.
@@ -6,7 +6,6 @@ nothing is constructed, and neither depth nor aliases cost more than they are al
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Final
 
 import yaml
@@ -15,37 +14,11 @@ from interlock.plan.node import Keyed, Listed, Node, Scalar
 from interlock.plan.problems import Problems
 from interlock.plan.syntax import explained
 
-LARGEST: Final = 8 * 1024 * 1024
-"""Bytes. A plan of ten thousand tasks has two million."""
 DEEPEST: Final = 40
 MOST_REPEATED: Final = 100_000
 """So many values may be there only because aliases repeat them."""
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-def read_text(path: Path, problems: Problems) -> str:
-    """The text of a file; stops with a problem if there is none."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST + 1)
-    except OSError as error:
-        problems.refuse(None, "", f"it cannot be read: {error.strerror or error}")
-    if len(data) > LARGEST:
-        problems.refuse(None, "", f"it is larger than {LARGEST // 1024**2} MiB; split it up")
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        problems.refuse(Scalar("", line=1, column=1), "", "it is UTF-16; save it as UTF-8")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        begin = data.rfind(b"\n", 0, error.start) + 1
-        column = len(data[begin : error.start].decode("utf-8", "replace")) + 1
-        problems.refuse(
-            Scalar("", line=line, column=column),
-            "",
-            f"byte {error.start} (0x{data[error.start]:02x}) is not UTF-8; save the file as UTF-8",
-        )
 
 
 def compose(text: str, problems: Problems) -> Node:
@@ -78,7 +51,7 @@ class _Tree:
         """None while what is anchored is not complete: it cannot contain itself."""
         self._named: list[str | None] = []
         """The anchor of each open collection."""
-        self._merges: list[list[Node]] = []
+        self._merges: list[list[tuple[Scalar, Node]]] = []
         self._repeated = 0
         self._documents = 0
 
@@ -102,7 +75,7 @@ class _Tree:
             self._documents += 1
             if self._documents > 1:
                 at = Scalar("", line=event.start_mark.line + 1, column=1)
-                self._problems.refuse(at, "", "a second document begins here; one file is one")
+                self._problems.refuse(at, "", "a second document begins here; a file holds one")
 
     def _begin(self, event: Any, make: type[Listed | Keyed]) -> None:
         node = make(event.start_mark.line + 1, event.start_mark.column + 1)
@@ -123,8 +96,8 @@ class _Tree:
         anchor = self._named.pop()
         merges = self._merges.pop()
         if merges and isinstance(node, Keyed):
-            for each in merges:
-                self._merge(node, each)
+            for key, each in merges:
+                self._merge(node, each, key)
         if anchor is not None:
             self._anchors[anchor] = node
         self._put(node)
@@ -151,7 +124,7 @@ class _Tree:
             return
         self._keys[-1] = None
         if key.value == "<<" and key.plain:
-            self._merges[-1].append(node)
+            self._merges[-1].append((key, node))
             return
         first = parent.entries.get(key.value)
         if first is not None:
@@ -198,10 +171,10 @@ class _Tree:
         if not isinstance(node, Scalar) and len(self._open) + node.height > DEEPEST:
             self._refuse_depth(at)
 
-    def _merge(self, node: Keyed, other: Node) -> None:
+    def _merge(self, node: Keyed, other: Node, key: Scalar) -> None:
         for each in other.items if isinstance(other, Listed) else [other]:
             if not isinstance(each, Keyed):
-                self._problems.add(each, "", "<< takes in a mapping: write <<: *anchor")
+                self._problems.add(key, "", "<< takes in a mapping: write <<: *anchor")
                 continue
             for name, entry in each.entries.items():
                 node.entries.setdefault(name, entry)

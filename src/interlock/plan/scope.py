@@ -7,6 +7,7 @@ the runtime to fill; anywhere else they are refused.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from difflib import get_close_matches
 from typing import Any, Final, TypeAlias
 
 from interlock.model.template import FIELDS, Reference, Template, holes, reference
@@ -19,6 +20,7 @@ Given: TypeAlias = str | tuple[Item, ...] | None
 """The value of a variable; None: it has to be set."""
 RESERVED: Final = ("item", "index")
 QUOTING: Final = ("prompt", "ask")
+BRACES: Final = ". For two braces as they are write \\{{"
 _LATER: Final = ("diff", "branch", "changed_paths")
 
 
@@ -44,6 +46,8 @@ class Prompt(Text):
 class Value:
     """The value of a variable: text, or a list of items; nothing, if it has to be set."""
 
+    allowed = "write text or a list"
+
     def read(self, node: Node, field: str, problems: Problems) -> Any:
         if isinstance(node, Scalar):
             return None if node.is_nothing else node.value
@@ -56,9 +60,11 @@ class Value:
 class Items:
     """A list of items: texts, or mappings of names to texts."""
 
+    allowed = "write a list, or the name of a variable that is one"
+
     def read(self, node: Node, field: str, problems: Problems) -> Any:
         if not isinstance(node, Listed):
-            return wrong(node, field, problems, "write a list: [a, b]")
+            return wrong(node, field, problems, self.allowed)
         read = [self._item(each, field, problems) for each in node.items]
         return WRONG if WRONG in read else tuple(read)
 
@@ -176,14 +182,16 @@ class Scope:
             what = "needs git worktrees, which do not exist yet"
             problems.add(at, field, f"{{{{{name}}}}} {what}")
         elif rest:
-            last = name.rpartition(".")[2]
-            what = f"{{{{{name}}}}}: a task has no {last!r}; it has {', '.join(FIELDS)}"
-            problems.add(at, field, f"{what}. For two braces as they are write \\{{{{")
+            before, _, last = name.rpartition(".")
+            meant = [f"{{{{{before}.{each}}}}}" for each in get_close_matches(last, FIELDS, n=1)]
+            text = f"{{{{{name}}}}}: a task has no {last!r}; it has {', '.join(FIELDS)}"
+            problems.add(at, field, text + (BRACES * (not meant)), "".join(meant))
         elif name in self.tasks:
             problems.add(at, field, f"{{{{{name}}}}} is a task, not text", f"{{{{{name}.output}}}}")
         else:
-            more = ". Set it under `variables` or with --set; for two braces write \\{{"
-            problems.unknown(at, field, name, "variable", self.variables, more)
+            more = f". Set it under `variables` or with --set{BRACES}"
+            text = f"there is no variable {name!r}"
+            problems.unknown(at, field, name, text, self.variables, more)
         return None
 
     def _variable(self, name: str, at: Node, field: str, problems: Problems) -> str | None:
@@ -212,5 +220,6 @@ class Scope:
         assert self.item is not None
         if rest in self.item:
             return self.item[rest]
-        problems.unknown(at, field, rest or "item", "part of the item", self.item)
+        text = f"{{{{{name}}}}}: the item has no {rest!r}" if rest else "the item has parts"
+        problems.unknown(at, field, rest, text, self.item)
         return None

@@ -35,6 +35,11 @@ class Found:
         self.field = field
         self.values: dict[str, Any] = {}
 
+    @property
+    def is_right(self) -> bool:
+        """Whether nothing was wrong with any of its keys."""
+        return len(self.values) == len(self.node.entries)
+
     def get(self, name: str, default: Any = None) -> Any:
         """The value of a key; the default if it is not there, or wrong."""
         return self.values.get(name, default)
@@ -74,13 +79,15 @@ class Record:
     ) -> None:
         self.keys = keys
         self.what = what
+        few = ", ".join([name for name, key in keys.items() if not key.later][:3])
+        self.allowed = f"write {what} with keys such as {few}"
         self._open = open
         self._instead = instead or {}
         """What to say of keys that belong elsewhere."""
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
         if node.__class__ is not Keyed:
-            return wrong(node, field, problems, f"write {self.what} with keys such as {self._few}")
+            return wrong(node, field, problems, self.allowed)
         if node.unreadable:
             return WRONG
         found = Found(node, field)
@@ -94,10 +101,6 @@ class Record:
             if read is not WRONG:
                 values[name] = read
         return found
-
-    @property
-    def _few(self) -> str:
-        return ", ".join([name for name, key in self.keys.items() if not key.later][:3])
 
     def _refuse(self, name: str, at: Scalar, field: str, problems: Problems) -> None:
         if self._open and name.startswith("x-"):
@@ -115,7 +118,7 @@ class Record:
             if name.lower() in key.aka:
                 problems.add(at, path, f"{self.what} has no key {name!r}", each)
                 return
-        problems.unknown(at, path, name, f"key of {self.what}", there)
+        problems.unknown(at, path, name, f"{self.what} has no key {name!r}", there)
 
     def schema(self) -> Schema:
         properties = {
@@ -133,11 +136,12 @@ class Many:
     def __init__(self, kind: Kind, *, alone: bool = True) -> None:
         self._kind = kind
         self._alone = alone
+        self.allowed = f"{kind.allowed}, or a list: [a, b]"
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
         if not isinstance(node, Listed):
             if not self._alone or isinstance(node, Keyed):
-                return wrong(node, field, problems, "write a list: [a, b]")
+                return wrong(node, field, problems, self.allowed if self._alone else "write a list")
             node_read = self._kind.read(node, field, problems)
             return WRONG if node_read is WRONG else (node_read,)
         read = [self._kind.read(each, field, problems) for each in node.items]
@@ -154,12 +158,12 @@ class Named:
 
     def __init__(self, kind: Kind, what: str, form: str = r"\S(?:.*\S)?") -> None:
         self._kind = kind
-        self._what = what
         self._form = re.compile(form)
+        self.allowed = f"write a mapping of {what}: {{name: ...}}"
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
         if not isinstance(node, Keyed):
-            return wrong(node, field, problems, f"write a mapping of {self._what}")
+            return wrong(node, field, problems, self.allowed)
         if node.unreadable:
             return WRONG
         found: dict[str, Any] = {}
@@ -194,7 +198,7 @@ class Either:
         listed: Kind | None = None,
         keyed: Kind | None = None,
     ) -> None:
-        self._allowed = allowed
+        self.allowed = allowed
         self._kinds: dict[type, Kind] = {
             form: kind
             for form, kind in ((Scalar, scalar), (Listed, listed), (Keyed, keyed))
@@ -204,7 +208,7 @@ class Either:
     def read(self, node: Node, field: str, problems: Problems) -> Any:
         kind = self._kinds.get(node.__class__)
         if kind is None or (isinstance(node, Scalar) and node.is_nothing):
-            return wrong(node, field, problems, self._allowed)
+            return wrong(node, field, problems, self.allowed)
         return kind.read(node, field, problems)
 
     def schema(self) -> Schema:
@@ -213,6 +217,8 @@ class Either:
 
 class Later:
     """Read by somebody else, when more is known; its schema is that of what it will be."""
+
+    allowed = ""
 
     def __init__(self, kind: Kind) -> None:
         self._kind = kind
@@ -226,6 +232,8 @@ class Later:
 
 class Shared:
     """A task, where only the schema has to know of it: it is written there once."""
+
+    allowed = "write a task"
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Iterable
 from pathlib import Path
 from types import MappingProxyType
@@ -13,16 +12,15 @@ from interlock.model.limits import Retry
 from interlock.model.overlap import overlap
 from interlock.model.pattern import parse
 from interlock.model.task import ONCE
-from interlock.model.template import Reference, Template
 from interlock.plan.agents import retry
 from interlock.plan.claims import Supply
-from interlock.plan.literal_secrets import ELSEWHERE, secret_in
+from interlock.plan.defaults import priority_of
 from interlock.plan.problems import Problems
-from interlock.plan.project_file import FILE, priority_of
+from interlock.plan.project_file import FILE
+from interlock.plan.prompts import Prompts
 from interlock.plan.records import NOTHING, AgentSpec, Defaults, PlannedTask, Position, Project
 from interlock.plan.unfolding import Draft, Drafts
 
-LARGEST_PROMPT: Final = 1024 * 1024
 _SHOWN: Final = 5
 _MOST_WARNINGS: Final = 20
 
@@ -36,11 +34,10 @@ class Tasks:
         self.warnings: list[str] = []
         self._project = project
         self._defaults = defaults
-        self._folder = folder
         self._problems = problems
         self._supply = Supply(project.capacity, project.limits, project.protected)
         self._usual = defaults.agent or project.defaults.agent
-        self._prompts: dict[str, str | None] = {}
+        self._prompts = Prompts(folder, problems)
         self._owners: dict[str, list[str]] = {}
         """For patterns of claims: which agents own some of it."""
         self._whole: list[str] = []
@@ -67,14 +64,17 @@ class Tasks:
         agent = self._agent(draft)
         if agent is None:
             return None
-        prompt, ask = self._prompt(draft, agent), found.get("ask")
+        prompt, ask = self._prompts.of(draft, agent), found.get("ask")
         kwargs = found.get("with")
         if kwargs and agent.python is None:
             text = f"agent {agent.name!r} is a program; only Python agents take arguments"
             self._problems.add(found.key_at("with"), found.path("with"), text)
+        if found.says("check") and agent.command is None:
+            text = f"agent {agent.name!r} is a Python function; let it check its work itself"
+            self._problems.add(found.key_at("check"), found.path("check"), text)
         after = self._after(draft, drafts)
-        prompt = self._resolved(prompt, draft, drafts, "prompt", after)
-        ask = self._resolved(ask, draft, drafts, "ask", after)
+        prompt = self._prompts.resolved(prompt, draft, drafts, "prompt", after)
+        ask = self._prompts.resolved(ask, draft, drafts, "ask", after)
         own = found.get("uses", ())
         at, field = found.items_at("uses"), found.path("uses")
         on_top = (*agent.uses, *self._defaults_of("uses"))
@@ -97,7 +97,7 @@ class Tasks:
             say(draft, "estimate"),
             say(draft, "workspace", agent.workspace),
             say(draft, "guard", agent.guard),
-            say(draft, "check"),
+            None if agent.command is None else say(draft, "check"),
             say(draft, "output"),
             ask,
             MappingProxyType(labels) if labels else NOTHING,
@@ -156,50 +156,9 @@ class Tasks:
                 )
         elif found.says("agent"):
             more = "" if agents else f"; describe it under `agents` in {FILE}"
-            self._problems.unknown(
-                found.at("agent"), found.path("agent"), name, "agent", agents, more
-            )
+            text = f"there is no agent {name!r}"
+            self._problems.unknown(found.at("agent"), found.path("agent"), name, text, agents, more)
         return None
-
-    def _prompt(self, draft: Draft, agent: AgentSpec) -> str | Template | None:
-        found, problems = draft.found, self._problems
-        key = "prompt_file" if found.says("prompt_file") else "prompt"
-        if found.says("prompt") and found.says("prompt_file"):
-            text = "there is a `prompt` as well; keep one of them"
-            problems.add(found.key_at("prompt_file"), found.path("prompt_file"), text)
-        prompt: str | Template | None = found.get("prompt")
-        if found.get("prompt_file") is not None:
-            prompt = self._from_file(draft)
-        if found.says(key) and not agent.takes_prompt:
-            problems.add(
-                found.key_at(key),
-                found.path(key),
-                f"agent {agent.name!r} would never see it: put '{{prompt}}' or '{{prompt_file}}' "
-                "into its `command`, `env` or `stdin`",
-            )
-        elif not found.says(key) and agent.command is not None and agent.takes_prompt:
-            problems.add(
-                draft.at, found.field, f"agent {agent.name!r} needs a prompt; write `prompt:`"
-            )
-        return prompt
-
-    def _from_file(self, draft: Draft) -> str | Template | None:
-        found, problems = draft.found, self._problems
-        name, at, field = found.values["prompt_file"], found.at("prompt_file"), "prompt_file"
-        if name not in self._prompts:
-            text, wrong = _read_prompt(self._folder / name)
-            if wrong:
-                problems.add(at, found.path(field), f"{name}: {wrong}")
-            self._prompts[name] = text
-        text = self._prompts[name]
-        if text is None:
-            return None
-        if "{{" not in text:
-            return text
-        parts = draft.scope.parts(text, at, found.path(field), problems)
-        if any(isinstance(each, Reference) for each in parts):
-            return Template(parts)
-        return "".join(str(each) for each in parts)
 
     # -- what it comes after ---------------------------------------------------------------
 
@@ -208,39 +167,11 @@ class Tasks:
         for name, at in zip(found.get("after", ()), found.items_at("after"), strict=False):
             ids = drafts.names.get(name)
             if ids is None:
-                self._problems.unknown(at, found.path("after"), name, "task", drafts.names)
+                text = f"there is no task {name!r}"
+                self._problems.unknown(at, found.path("after"), name, text, drafts.names)
             else:
                 after.update(dict.fromkeys(ids))
         return after
-
-    def _resolved(
-        self,
-        text: str | Template | None,
-        draft: Draft,
-        drafts: Drafts,
-        key: str,
-        after: dict[str, None],
-    ) -> str | Template | None:
-        """A template whose references name tasks that there are; they are added to `after`."""
-        if not isinstance(text, Template):
-            return text
-        found = draft.found
-        key = key if found.says(key) else "prompt_file"
-        parts: list[str | Reference] = []
-        for part in text.parts:
-            if isinstance(part, Reference):
-                ids = drafts.names.get(part.task)
-                if ids is None:
-                    more = ". For two braces as they are write \\{{"
-                    at, field = found.at(key), found.path(key)
-                    self._problems.unknown(at, field, part.task, "task", drafts.names, more)
-                elif ids:
-                    after.update(dict.fromkeys(ids))
-                    own = () if ids == (part.task,) else ids
-                    parts.append(Reference(part.task, part.field, part.path, own))
-            else:
-                parts.append(part)
-        return Template(parts)
 
     # -- what it claims --------------------------------------------------------------------
 
@@ -250,19 +181,19 @@ class Tasks:
         if writes is not None:
             for pattern, at in zip(writes, found.items_at("writes"), strict=False):
                 self._warn_of_owners(draft, agent, pattern)
-                witness = self._supply.protected_in(pattern)
-                if witness is not None:
-                    text = f"{pattern!r} takes in {witness}: claim less, or only read it"
+                why = self._supply.protected_in(pattern)
+                if why is not None:
+                    text = f"{why}: claim less, or only read it"
                     self._problems.add(at, found.path("writes"), text)
         elif not found.says("writes") and agent.command is not None and not agent.owns:
             self._whole.append(draft.id)
-            witness = self._supply.protected_in("**")
-            if witness is not None:
+            why = self._supply.protected_in("**")
+            if why is not None and found.is_right:
                 self._problems.add(
                     draft.at,
                     found.field,
-                    "it does not say what it writes, so it would claim the whole workspace, "
-                    f"which takes in {witness}; write `writes:`",
+                    "it does not say what it writes, so it would claim the whole workspace: "
+                    f"{why}; write `writes:`",
                 )
 
     def _warn_of_owners(self, draft: Draft, agent: AgentSpec, pattern: str) -> None:
@@ -287,23 +218,3 @@ def _together(*several: Iterable[Any]) -> tuple[Any, ...]:
     if listed and isinstance(listed[0], Claim):
         return tuple(listed)
     return tuple(dict.fromkeys(listed))
-
-
-def _read_prompt(path: Path) -> tuple[str | None, str]:
-    """The text of a file, or what is wrong with it."""
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            return None, "it is no file"
-        with path.open("rb") as file:
-            data = file.read(LARGEST_PROMPT + 1)
-        text = data.decode("utf-8-sig")
-    except (OSError, ValueError) as error:
-        if isinstance(error, UnicodeDecodeError):
-            return None, f"byte {error.start} is not UTF-8; save it as UTF-8"
-        return None, f"it cannot be read: {getattr(error, 'strerror', None) or error}"
-    if len(data) > LARGEST_PROMPT:
-        return None, "it is larger than 1 MiB; a prompt can tell an agent to read a file"
-    if not text.strip():
-        return None, "it is empty"
-    what = secret_in(text)
-    return (None, f"there is {what} in it; {ELSEWHERE}") if what else (text, "")

@@ -123,7 +123,8 @@ class _Unfolding:
             hole = _HOLE.fullmatch(node.value.strip())
             name = node.value.strip() if hole is None else hole[1]
             if name not in self._scope.variables:
-                self._problems.unknown(node, path, name, "variable", self._scope.variables)
+                text = f"there is no variable {name!r}"
+                self._problems.unknown(node, path, name, text, self._scope.variables)
                 return ()
             self._scope.used.add(name)
             value = self._scope.variables[name]

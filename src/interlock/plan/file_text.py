@@ -1,0 +1,36 @@
+"""From the bytes of a file to its text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from interlock.plan.node import Scalar
+from interlock.plan.problems import Problems
+
+LARGEST: Final = 8 * 1024 * 1024
+"""Bytes. A plan of ten thousand tasks has two million."""
+
+
+def read_text(path: Path, problems: Problems) -> str:
+    """The text of a file; stops with a problem if there is none."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+    except OSError as error:
+        problems.refuse(None, "", f"it cannot be read: {error.strerror or error}")
+    if len(data) > LARGEST:
+        problems.refuse(None, "", f"it is larger than {LARGEST // 1024**2} MiB; split it up")
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        problems.refuse(Scalar("", line=1, column=1), "", "it is UTF-16; save it as UTF-8")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        begin = data.rfind(b"\n", 0, error.start) + 1
+        column = len(data[begin : error.start].decode("utf-8", "replace")) + 1
+        problems.refuse(
+            Scalar("", line=line, column=column),
+            "",
+            f"byte {error.start} (0x{data[error.start]:02x}) is not UTF-8; save the file as UTF-8",
+        )

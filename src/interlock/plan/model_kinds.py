@@ -1,0 +1,135 @@
+"""Values that our own records understand: durations, times, patterns, resources, quotas."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any
+
+from interlock.errors import InvalidOption, UsageError
+from interlock.model.claim import Claim, uses_text
+from interlock.model.duration import seconds
+from interlock.model.limits import Quota
+from interlock.model.overlap import any_path
+from interlock.model.pattern import parse
+from interlock.plan.kinds import HOLE, NUMBER, WRONG, Schema, wrong
+from interlock.plan.node import Node, Scalar
+from interlock.plan.problems import Problems
+
+
+class Span:
+    """A length of time, in seconds."""
+
+    allowed = "write a duration such as 90s, 10m or 1h30m"
+
+    def __init__(self, zero: bool = False) -> None:
+        self._zero = zero
+
+    def read(self, node: Node, field: str, problems: Problems) -> Any:
+        if not isinstance(node, Scalar) or node.is_nothing:
+            return wrong(node, field, problems, self.allowed)
+        text = node.value
+        try:
+            plain = node.plain and NUMBER.fullmatch(text)
+            found = seconds(float(text) if plain else text)
+        except (InvalidOption, OverflowError):
+            return wrong(node, field, problems, self.allowed)
+        if not found and not self._zero:
+            problems.add(node, field, f"{text!r} is no time at all; {self.allowed}")
+            return WRONG
+        return found
+
+    def schema(self) -> Schema:
+        form = r"^\s*(?:[0-9]+(?:\.[0-9]+)?\s*(?:ms|sec|s|min|m|h|d)\s*)+$"
+        number = {"type": "number", "minimum" if self._zero else "exclusiveMinimum": 0}
+        text = {"type": "string", "pattern": f"{form}|{HOLE}"}
+        return {"anyOf": [number, text]}
+
+
+class Moment(Span):
+    """A length of time, or a date and time with its zone."""
+
+    allowed = "write a duration such as 1h30m, or a time with its zone: 2026-12-24T18:00:00+01:00"
+
+    def read(self, node: Node, field: str, problems: Problems) -> Any:
+        if isinstance(node, Scalar) and re.match(r"\d{4}-\d\d-\d\d[T ]", node.value):
+            try:
+                found = datetime.fromisoformat(node.value)
+            except ValueError:
+                return wrong(node, field, problems, self.allowed)
+            if found.tzinfo is None:
+                problems.add(node, field, f"{node.value!r} has no time zone; add Z or +01:00")
+                return WRONG
+            return found
+        return super().read(node, field, problems)
+
+    def schema(self) -> Schema:
+        date = {"type": "string", "pattern": r"^\d{4}-\d\d-\d\d[T ].*(?:Z|[+-]\d\d:?\d\d)$"}
+        return {"anyOf": [*super().schema()["anyOf"], date]}
+
+
+class Checked:
+    """Text that one of our own readers understands; its error says what is wrong."""
+
+    allowed = "write text"
+
+    def _made(self, text: str) -> Any:
+        raise NotImplementedError
+
+    def read(self, node: Node, field: str, problems: Problems) -> Any:
+        if not isinstance(node, Scalar) or node.is_nothing or not node.value.strip():
+            return wrong(node, field, problems, self.allowed)
+        try:
+            return self._made(node.value)
+        except UsageError as error:
+            problems.add(node, field, str(error))
+        except re.error as error:
+            problems.add(node, field, f"{node.value!r} is no regular expression: {error}")
+        return WRONG
+
+    def schema(self) -> Schema:
+        return {"type": ["string", "number", "boolean"]}
+
+
+class PathPattern(Checked):
+    """A pattern of paths inside the workspace."""
+
+    allowed = "write a path or pattern such as src/api/ or docs/*.md"
+
+    def _made(self, text: str) -> str:
+        for each in parse(text).alternatives:
+            if not (each.is_plain or each.is_subtree) and any_path(each.rest) is None:
+                raise InvalidOption(f"no path can match {text!r}")
+        return text
+
+
+class Use(Checked):
+    """A resource as plans write it."""
+
+    allowed = "write a resource such as gpu, memory_mb=2048 or db:staging!"
+
+    def _made(self, text: str) -> Claim:
+        if len(text) > 300:
+            raise InvalidOption("a resource has a short name, such as gpu or memory_mb=2048")
+        return uses_text(text)
+
+
+class PerTime(Checked):
+    """So much in some time."""
+
+    allowed = "write 60/min, 100k/min or 10/5s"
+
+    def _made(self, text: str) -> Quota:
+        if len(text) > 40:
+            raise InvalidOption(f"a quota is short: {self.allowed}")
+        return Quota.parse(text)
+
+
+class Expression(Checked):
+    """A regular expression."""
+
+    allowed = "write a regular expression such as 'rate limit|429'"
+
+    def _made(self, text: str) -> str:
+        re.compile(text)
+        return text
