@@ -74,7 +74,7 @@ class Options(TypedDict, total=False):
 
 
 class Submitting:
-    """`submit`, `run`, `map`: in a context they make children of its task. And waiting for tasks."""
+    """`submit`, `run`, `map`: in a context they make children of its task. `wait_all` waits."""
 
     __slots__ = ()
 
