@@ -48,7 +48,7 @@ class Life:
             made = self._factory()
             agent = self._known(ctx, await made if inspect.isawaitable(made) else made)
             if any(_methods(agent)) and not _is_async(agent):
-                return await self._child(ctx, lambda child: self._in_a_thread(child, agent))
+                return await self._child(ctx, lambda ctx: self._in_a_thread(ctx, agent))
             return await self._on_the_loop(ctx, agent)
 
         def in_a_thread(ctx: TaskContext) -> Any:
@@ -118,7 +118,8 @@ def _makes_async(factory: AgentFactory) -> bool:
     """Whether it is async itself, or the class of async agents."""
     if isinstance(factory, type):
         return _is_async(factory)
-    return inspect.iscoroutinefunction(factory)
+    called = factory if inspect.isroutine(factory) else type(factory).__call__
+    return inspect.iscoroutinefunction(factory) or inspect.iscoroutinefunction(called)
 
 
 def _methods(agent: Any) -> Iterator[Any]:

@@ -157,7 +157,8 @@ class Orchestrator:
             else:
                 return subtasks
         raise OrchestratorException(
-            f"task {own!r}: the LLM was asked {_ASKED} times, and its last answer cannot be used: {wrong}"
+            f"task {own!r}: the LLM was asked {_ASKED} times, and its last answer cannot be used: "
+            + wrong
         )
 
     def _answer(self, task: Any, own: Any, number: int, wrong: str) -> Any:
