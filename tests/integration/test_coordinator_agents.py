@@ -115,7 +115,7 @@ def test_an_agent_that_is_cut_off_is_cleaned_up() -> None:
     Plain.story = []
 
     class Hangs(Async):
-        async def send_prompt(self, prompt: str, context: dict[str, Any]) -> str:
+        async def send_prompt(self, prompt: str, context: dict[str, Any]) -> str:  # type: ignore[override]
             await asyncio.Event().wait()
             raise AssertionError
 

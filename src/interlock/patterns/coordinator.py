@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import queue
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import TracebackType
@@ -21,6 +20,7 @@ from interlock.model.duration import Duration, seconds
 from interlock.patterns.coordinator_agent import AgentFactory, Life
 from interlock.patterns.coordinator_call import Call
 from interlock.patterns.coordinator_config import settings, whole
+from interlock.patterns.coordinator_feed import Feed
 from interlock.patterns.coordinator_house import House
 from interlock.patterns.coordinator_models import SubTask, in_order
 from interlock.patterns.coordinator_plan import planned
@@ -34,8 +34,6 @@ from interlock.runtime.shared import SharedRuntime
 from interlock.runtime.wait import undisturbed
 
 Result = dict[str, Any]
-Feed = queue.SimpleQueue[Note | None]
-"""What a call tells, and None when it is over."""
 
 
 class ParallelAgentCoordinator:
@@ -113,8 +111,8 @@ class ParallelAgentCoordinator:
         Whoever stops asking (`break`, then the end of the loop's scope, or `close()`) cancels
         the rest, and is held up until that has been told to stop.
         """
-        feed: Feed = queue.SimpleQueue()
-        return self.results_of(self.call(subtasks, parent_task, context, feed.put), feed)
+        feed = Feed()
+        return self.results_of(self.call(subtasks, parent_task, context, feed.tell), feed)
 
     async def execute(
         self,
@@ -154,7 +152,15 @@ class ParallelAgentCoordinator:
             raise InvalidOption(f"context is {context!r}; it maps names to what agents may know")
         groups = planned(subtasks, parent_task, self._settings.strategy)
         life = Life(factory or self._factory, self._settings.given, context or {})
-        return Call(groups, parent_task, context or {}, life, self._settings, tell)
+        return Call(
+            groups,
+            parent_task,
+            context or {},
+            life,
+            self._settings,
+            tell,
+            tells_states=self._scribe.wants_states,
+        )
 
     def results_of(self, call: Call, feed: Feed, scribe: Scribe | None = None) -> Iterator[Result]:
         """Carry out a call on a loop in the background, and write down here what it tells.
@@ -167,14 +173,16 @@ class ParallelAgentCoordinator:
         self._refuse_inside()
         with self._house.entered() as (background, run):
             done = background.start(run.carry_out(call))
-            done.add_done_callback(lambda _: feed.put(None))
+            done.add_done_callback(lambda _: feed.end())
             try:
-                yield from _written(feed, scribe)
+                for note in feed:
+                    if (result := scribe.write(note)) is not None:
+                        yield result
             except BaseException:  # also Ctrl-C, and a caller who wants no more of it
                 with suppress(NotRunning):
                     run.runtime.door.call(run.cancel_call, call, "nobody waits for it any more")
-                for _ in _written(feed, scribe):
-                    pass
+                for note in feed:
+                    scribe.write(note)
                 raise
             done.result()
 
@@ -260,13 +268,6 @@ class ParallelAgentCoordinator:
         self._house.refuse()
         with suppress(FatalError):  # told by its result
             await self._shared.close(cancel=error is not None)
-
-
-def _written(feed: Feed, scribe: Scribe) -> Iterator[Result]:
-    while (note := feed.get()) is not None:
-        result = scribe.write(note)
-        if result is not None:
-            yield result
 
 
 def in_their_order(results: Iterable[Result]) -> list[Result]:

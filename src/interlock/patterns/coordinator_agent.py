@@ -36,6 +36,7 @@ class Life:
         if not callable(factory):
             raise InvalidOption(f"agent_factory is {factory!r}; it is called to make an agent")
         self._factory = factory
+        self._of_class = isinstance(factory, type) and _is_async(factory)
         self._config = config
         self._context = context
         self.agents: dict[tuple[str, int], str] = {}
@@ -46,14 +47,16 @@ class Life:
 
         async def on_the_loop(ctx: TaskContext) -> Any:
             made = self._factory()
-            agent = self._known(ctx, await made if inspect.isawaitable(made) else made)
-            if any(_methods(agent)) and not _is_async(agent):
+            if not isinstance(self._factory, type):
+                made = await made
+            agent = self._known(ctx, made)
+            if not self._is_async(agent) and any(_methods(agent)):
                 return await self._child(ctx, lambda ctx: self._in_a_thread(ctx, agent))
             return await self._on_the_loop(ctx, agent)
 
         def in_a_thread(ctx: TaskContext) -> Any:
             agent = self._known(ctx, self._factory())
-            if _is_async(agent):
+            if self._is_async(agent):
 
                 async def lives(ctx: TaskContext) -> Any:
                     return await self._on_the_loop(ctx, agent)
@@ -62,6 +65,10 @@ class Life:
             return self._in_a_thread(ctx, agent)
 
         return on_the_loop if _makes_async(self._factory) else in_a_thread
+
+    def _is_async(self, agent: Any) -> bool:
+        # What is known of a class need not be found out again of each of its objects.
+        return self._of_class if type(agent) is self._factory else _is_async(agent)
 
     def _known(self, ctx: TaskContext, agent: Any) -> Any:
         if agent is None:
@@ -92,7 +99,10 @@ class Life:
             if _wants_initialize(agent):
                 await _waited(agent.initialize(dict(self._config)))
             work = self._work(ctx, agent)
-            return await (self._child(ctx, agent) if work is None else _waited(work()))
+            if work is None:
+                return await self._child(ctx, agent)
+            answer = work()
+            return await answer if isinstance(answer, Awaitable) else answer
         finally:
             try:
                 if callable(cleanup := getattr(agent, "cleanup", None)):

@@ -13,7 +13,7 @@ from interlock.patterns.coordinator_agent import Life
 from interlock.patterns.coordinator_config import Settings
 from interlock.patterns.coordinator_models import SubTask, id_of
 from interlock.patterns.coordinator_plan import Group, is_test
-from interlock.patterns.coordinator_prompt import prompt_of
+from interlock.patterns.coordinator_prompt import Prompts
 from interlock.patterns.coordinator_record import record_of, result_of
 from interlock.patterns.coordinator_state import Ended, Moved, Note, Recorded
 from interlock.runtime.context import TaskContext
@@ -50,14 +50,17 @@ class Call:
         life: Life,
         settings: Settings,
         tell: Callable[[Note], None],
+        *,
+        tells_states: bool,
     ) -> None:
         self.groups = groups
         self.parent_id = id_of(parent)
         self.settings = settings
+        self.tells_states = tells_states
+        """Whether anybody wants to know more than the results."""
         self.called_off = False
         """Whether nobody wants it any more."""
-        self._parent = parent
-        self._context = context
+        self._prompts = Prompts(parent, context)
         self._life = life
         self._agent = life.attempts()
         self._tell = tell
@@ -80,6 +83,8 @@ class Call:
     def tasks(self, name: str, runtime: Runtime) -> list[Task]:
         """The tasks for the Runtime; all groups at once, so that `why` knows of each of them."""
         made: list[Task] = []
+        # Without any there is nothing to look for.
+        knows = None if runtime.history(self._agent) is None else runtime
         before: tuple[str, ...] = ()
         for place, group in enumerate(self.groups):
             ids = tuple(f"{name}/{each.subtask_id}" for each in group.subtasks)
@@ -87,7 +92,7 @@ class Call:
             for task_id, subtask in zip(ids, group.subtasks, strict=True):
                 self._subtasks[task_id] = place, subtask
                 after = (*(f"{name}/{each}" for each in subtask.dependencies), *before)
-                made.append(self._task(task_id, subtask, after, runtime))
+                made.append(self._task(task_id, subtask, after, knows))
             if place + 1 < len(self.groups):
                 end = f"{name}:group {place + 1}"
                 made.append(Task(end, GroupEnd(ids), after=before))
@@ -95,7 +100,7 @@ class Call:
         return made
 
     def _task(
-        self, task_id: str, subtask: SubTask, after: tuple[str, ...], runtime: Runtime
+        self, task_id: str, subtask: SubTask, after: tuple[str, ...], knows: Runtime | None
     ) -> Task:
         labels = {"title": subtask.title}
         if subtask.estimated_complexity is not None:
@@ -103,22 +108,22 @@ class Call:
         return Task(
             task_id,
             self._agent,
-            prompt=prompt_of(subtask, self._parent, self._context),
+            prompt=self._prompts.of(subtask),
             claims=_claims(subtask),
             after=after,
             timeout=self.settings.timeout,
             retry=self.settings.retry,
-            estimate=self._estimate(subtask, labels, runtime),
+            estimate=self._estimate(subtask, labels, knows),
             labels=labels,
         )
 
     def _estimate(
-        self, subtask: SubTask, labels: Mapping[str, str], runtime: Runtime
+        self, subtask: SubTask, labels: Mapping[str, str], knows: Runtime | None
     ) -> float | None:
         """How long it took before; else as somebody has guessed."""
         for name, enough in (("title", 1), ("complexity", _ENOUGH)):
-            if name in labels:
-                found = runtime.history(self._agent, f"{name}={labels[name]}")
+            if knows is not None and name in labels:
+                found = knows.history(self._agent, f"{name}={labels[name]}")
                 if found is not None and found.n >= enough:
                     return found.mean
         minutes = subtask.estimated_duration_minutes
@@ -126,20 +131,14 @@ class Call:
 
     # -- what happens -----------------------------------------------------------------------
 
-    def submitted(self, task_id: str) -> None:
-        self._move(task_id, "pending")
-
-    def started(self, task_id: str) -> None:
-        self._move(task_id, "in_progress")
-
-    def _move(self, task_id: str, state: str) -> None:
+    def moved(self, task_id: str, state: str) -> None:
         """Tell of a state once; nobody starts who was not pending."""
         found = self._subtasks.get(task_id)
         was = self._states.get(task_id)
         if found is None or was == "in_progress" or was == state:
             return
         if was is None and state != "pending":
-            self._move(task_id, "pending")
+            self.moved(task_id, "pending")
         self._states[task_id] = state
         self._tell(Moved(found[1].subtask_id, state))
 
@@ -150,14 +149,11 @@ class Call:
         if found is None or task_id in self._results:
             return
         place, subtask = found
-        self._move(task_id, "pending")
-        cause = self._subtasks.get(outcome.cause)
-        result = result_of(
-            subtask,
-            outcome,
-            self._agent_id(outcome),
-            None if cause is None else cause[1].subtask_id,
-        )
+        if self.tells_states:
+            self.moved(task_id, "pending")
+        cause = self._subtasks.get(outcome.cause) if outcome.cause else None
+        because = None if cause is None else cause[1].subtask_id
+        result = result_of(subtask, outcome, self._agent_id(outcome), because)
         self._outcomes[task_id] = outcome
         self._results[task_id] = result
         self._tell(Ended(result))
@@ -187,6 +183,11 @@ class Call:
     def task_ids(self) -> list[str]:
         """The ids of the subtasks in the run, once it is submitted."""
         return list(self._subtasks)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all subtasks have their results."""
+        return len(self._results) == len(self._subtasks)
 
     def cancel(self, runtime: Runtime, reason: str) -> None:
         """End all that has not ended; on the loop."""

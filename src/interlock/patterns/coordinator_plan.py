@@ -36,7 +36,7 @@ def is_test(subtask: SubTask) -> bool:
     """Whether a subtask tests: it says so, or its words do; "latest" is no test."""
     if subtask.is_test is not None:
         return subtask.is_test
-    return any(_TEST.search(text) for text in (subtask.title, subtask.description))
+    return bool(_TEST.search(subtask.title) or _TEST.search(subtask.description))
 
 
 def planned(subtasks: Iterable[SubTask], parent: Any, strategy: Strategy) -> list[Group]:
@@ -78,11 +78,14 @@ def _checked(subtasks: Iterable[SubTask], parent: Any) -> dict[str, SubTask]:
             raise OrchestratorException(
                 f"{each} belongs to task {each.parent_task_id!r}, not to {whose!r}"
             )
-    for each in by_id.values():
-        for name in _after(each):
-            if name not in by_id:
-                raise UnknownDependency(f"{each} depends on {name!r}, and there is no such subtask")
-    cycle = find_cycle({name: _after(each) for name, each in by_id.items()})
+    after = {name: _after(each) for name, each in by_id.items() if each.dependencies != ()}
+    for name, before in after.items():
+        for other in before:
+            if other not in by_id:
+                raise UnknownDependency(
+                    f"{by_id[name]} depends on {other!r}, and there is no such subtask"
+                )
+    cycle = find_cycle(after)
     if cycle is not None:
         raise DependencyCycle(cycle)
     return by_id
@@ -99,6 +102,8 @@ def _check_order(groups: list[Group]) -> None:
         place.update((str(each.subtask_id), index) for each in group.subtasks)
     by_id = {str(each.subtask_id): each for group in groups for each in group.subtasks}
     for name, subtask in by_id.items():
+        if subtask.dependencies == ():
+            continue
         for before in _after(subtask):
             if place[before] > place[name]:
                 raise OrchestratorException(

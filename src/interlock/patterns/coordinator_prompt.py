@@ -9,17 +9,22 @@ from typing import Any
 from interlock.patterns.coordinator_models import SubTask, about
 
 
-def prompt_of(subtask: SubTask, parent: Any, context: Mapping[str, Any]) -> str:
-    """The prompt for one subtask. It names no other: an agent minds its own part."""
-    parts = [_described("You work on one part of this task", described(parent))]
-    parts.append(_described("Your part", (subtask.title, subtask.description)))
-    if subtask.files != ():
-        files = "\n".join(f"- {each}" for each in subtask.files)
-        parts.append(f"Modify no other files than these:\n{files}")
-    if context:
+class Prompts:
+    """Makes the prompts of a call. None names another subtask: an agent minds its own part."""
+
+    def __init__(self, parent: Any, context: Mapping[str, Any]) -> None:
+        whole = _described("You work on one part of this task", described(parent))
+        self._first = f"{whole}\n\n" if whole else ""
         lines = "\n".join(f"- {name}: {_text(value)}" for name, value in context.items())
-        parts.append(f"Context:\n{lines}")
-    return "\n\n".join(part for part in parts if part)
+        self._last = f"\n\nContext:\n{lines}" if lines else ""
+
+    def of(self, subtask: SubTask) -> str:
+        """The prompt for one subtask."""
+        own = _described("Your part", (subtask.title, subtask.description))
+        if subtask.files != ():
+            files = "\n".join(f"- {each}" for each in subtask.files)
+            own += f"\n\nModify no other files than these:\n{files}"
+        return f"{self._first}{own}{self._last}"
 
 
 def described(task: Any) -> tuple[str, str]:

@@ -28,15 +28,14 @@ class CoordinatedRun:
         runtime.listen(self._heard)
 
     def _heard(self, event: Event) -> None:
-        call = self._calls.get(event.task_id)
-        if call is None:
-            return
-        if event.kind is Kind.SETTLED:
-            call.settled(event.data)
-        elif event.kind is Kind.STARTED:
-            call.started(event.task_id)
-        elif event.kind is Kind.SUBMITTED:
-            call.submitted(event.task_id)
+        kind = event.kind
+        if kind is Kind.SETTLED:
+            if (call := self._calls.get(event.task_id)) is not None:
+                call.settled(event.data)
+        elif kind is Kind.STARTED or kind is Kind.SUBMITTED:
+            call = self._calls.get(event.task_id)
+            if call is not None and call.tells_states:
+                call.moved(event.task_id, "in_progress" if kind is Kind.STARTED else "pending")
 
     async def carry_out(self, call: Call) -> None:
         """Run all subtasks of a call to their end. Whoever stops waiting for it cancels it."""
@@ -61,8 +60,9 @@ class CoordinatedRun:
         except FatalError as error:
             LOGGER.error("coordinator_agent_fatal", exc_info=error)
             outcomes = error.outcomes
-        for outcome in outcomes:
-            call.settled(outcome)  # what an earlier run had done is not an event of this one
+        if not call.is_over:  # what an earlier run had done is not an event of this one
+            for outcome in outcomes:
+                call.settled(outcome)
 
     async def _end(self, name: str, call: Call) -> None:
         """Its caller is gone, and it was cancelled: see to it that everything is told."""

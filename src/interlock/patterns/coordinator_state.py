@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from interlock.errors import InvalidOption
@@ -45,28 +46,37 @@ class Scribe:
                     f"{name} of the state manager is called, not awaited: give a plain function"
                 )
         self._manager = state_manager
+        self._log = self.method("log_parallel_attempt")
+        self._update = self.method("update_subtask")
 
     def method(self, name: str) -> Callable[..., Any] | None:
         """One of its methods, if it has it."""
         found = getattr(self._manager, name, None)
         return found if callable(found) else None
 
+    @property
+    def wants_states(self) -> bool:
+        """Whether it wants to know of states; otherwise results will do."""
+        return self._update is not None
+
     def write(self, note: Note) -> dict[str, Any] | None:
         """Pass on what happened; a result, where there is one."""
         if isinstance(note, Recorded):
-            self._tell("log_parallel_attempt", **note.record)
+            if self._log is not None:
+                _tell("log_parallel_attempt", partial(self._log, **note.record))
             return None
-        if isinstance(note, Moved):
-            self._tell("update_subtask", note.subtask_id, note.state)
-            return None
-        self._tell("update_subtask", note.result["subtask_id"], note.result["status"])
-        return note.result
+        if isinstance(note, Ended):
+            result = note.result
+            note = Moved(result["subtask_id"], result["status"])
+        else:
+            result = None
+        if self._update is not None:
+            _tell("update_subtask", partial(self._update, *note))
+        return result
 
-    def _tell(self, name: str, /, *args: Any, **record: Any) -> None:
-        method = self.method(name)
-        if method is None:
-            return
-        try:
-            method(*args, **record)
-        except Exception:  # noqa: BLE001 - a stranger's store; the work does not depend on it
-            LOGGER.exception("state_manager_failed", extra={"interlock": {"method": name}})
+
+def _tell(name: str, call: Callable[[], Any]) -> None:
+    try:
+        call()
+    except Exception:  # noqa: BLE001 - a stranger's store; the work does not depend on it
+        LOGGER.exception("state_manager_failed", extra={"interlock": {"method": name}})

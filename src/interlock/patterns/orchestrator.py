@@ -5,16 +5,16 @@ from __future__ import annotations
 import copy
 import inspect
 import os
-import queue
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
 from interlock.errors import InterlockError, InvalidOption, OrchestratorException
 from interlock.model.duration import Duration
-from interlock.patterns.coordinator import Feed, ParallelAgentCoordinator, Result
+from interlock.patterns.coordinator import ParallelAgentCoordinator, Result
 from interlock.patterns.coordinator_agent import AgentFactory
 from interlock.patterns.coordinator_config import settings
+from interlock.patterns.coordinator_feed import Feed
 from interlock.patterns.coordinator_models import SubTask, about, check_id, id_of
 from interlock.patterns.coordinator_plan import planned
 from interlock.patterns.coordinator_prompt import described
@@ -172,8 +172,8 @@ class Orchestrator:
             None,
             is_test=False,
         )
-        feed: Feed = queue.SimpleQueue()
-        call = self.coordinator.call([asking], _parent(task, own), None, feed.put, self._llm)
+        feed = Feed()
+        call = self.coordinator.call([asking], _parent(task, own), None, feed.tell, self._llm)
         # It is no subtask of the task: the state manager is not told of it.
         (result,) = self.coordinator.results_of(call, feed, Scribe(None))
         if result["status"] != "completed":

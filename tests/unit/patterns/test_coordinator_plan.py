@@ -18,7 +18,7 @@ from interlock import (
     UnknownDependency,
 )
 from interlock.patterns.coordinator_plan import is_test
-from interlock.patterns.coordinator_prompt import prompt_of
+from interlock.patterns.coordinator_prompt import Prompts
 from tests.unit.patterns.coordination import Notebook, Team, coordinator, part
 from tests.unit.patterns.groups import played
 
@@ -129,7 +129,7 @@ def test_a_pattern_that_cannot_be_read_is_named_with_its_subtask() -> None:
 def test_an_impossible_subtask_cannot_be_made(
     changes: dict[str, Any], error: type[Exception]
 ) -> None:
-    good = {"subtask_id": 1, "parent_task_id": 1, "title": "x", "description": ""}
+    good: dict[str, Any] = {"subtask_id": 1, "parent_task_id": 1, "title": "x", "description": ""}
     good |= {"estimated_complexity": 1, "estimated_duration_minutes": 1}
     SubTask(**good)
     with pytest.raises(error, match=next(iter(changes))):
@@ -197,6 +197,6 @@ def test_a_parent_may_be_an_object_or_just_an_id() -> None:
         title = "A compiler"
         description = None
 
-    assert "this task: A compiler\n" in prompt_of(part(1), Parent(), {})
-    assert "this task: 7\n" in prompt_of(part(1), 7, {})
-    assert prompt_of(part(1), None, {}) == "Your part: s1"
+    assert "this task: A compiler\n" in Prompts(Parent(), {}).of(part(1))
+    assert "this task: 7\n" in Prompts(7, {}).of(part(1))
+    assert Prompts(None, {}).of(part(1)) == "Your part: s1"
