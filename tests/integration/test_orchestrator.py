@@ -259,6 +259,8 @@ def test_an_object_is_copied_for_each_attempt_if_it_can_be() -> None:
     Orchestrator(CONFIG, Store(), Locked(), None, agent_factory=Locked)
     with pytest.raises(InvalidOption, match="llm"):
         Orchestrator(CONFIG, Store(), Worker, 42)
+    with pytest.raises(InvalidOption, match="agent is 'codex'"):
+        Orchestrator(CONFIG, Store(), "codex", None)
 
 
 def test_a_run_that_is_taken_up_asks_the_model_nothing_again(tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ class ParallelAgentCoordinator:
         tell: Callable[[Note], None],
         factory: AgentFactory | None = None,
     ) -> Call:
-        """A call that has not begun; raises for what is wrong with it."""
+        """For the Orchestrator: a call that has not begun; raises for what is wrong with it."""
         if not isinstance(context, Mapping | None):
             raise InvalidOption(f"context is {context!r}; it maps names to what agents may know")
         groups = planned(subtasks, parent_task, self._settings.strategy)
@@ -240,7 +240,7 @@ class ParallelAgentCoordinator:
 
     @contextmanager
     def kept_open(self) -> Iterator[None]:
-        """One run for all calls of a block; unlike `with` it is no end, others may follow."""
+        """One run for all calls of a block; unlike after `with`, others may follow."""
         with self._house.entered():
             yield
 

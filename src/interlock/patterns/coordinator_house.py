@@ -61,7 +61,7 @@ class House:
                 return
             self._closing, self._open = self._open[0], None
             background = self._closing
-        with suppress(FatalError):  # told by its result
+        with suppress(FatalError, NotRunning):  # told by its result; or over already
             background.close(wait=wait or not background.runtime.progress().zombies)
 
     def _wait_for_the_last_one(self) -> None:

@@ -239,6 +239,8 @@ def _alone(task: Any, own: Any) -> SubTask:
 def _factory(agent: Any) -> AgentFactory:
     if isinstance(agent, type):
         return agent
+    if agent is None or isinstance(agent, str | int | float):
+        raise InvalidOption(f"agent is {agent!r}; give a class of agents, a function or an agent")
     if inspect.isroutine(agent) or not (hasattr(agent, "send_prompt") or hasattr(agent, "run")):
         return lambda: agent
     try:
