@@ -65,6 +65,8 @@ if TYPE_CHECKING:
     from interlock.model.template import Template
     from interlock.model.usage import Usage
     from interlock.model.why import Explanation
+    from interlock.patterns.coordinator import ParallelAgentCoordinator
+    from interlock.patterns.coordinator_models import AgentPlugin, StateManager, SubTask
     from interlock.patterns.executor import ParallelExecutor
     from interlock.patterns.executor_events import (
         PARALLEL_AGENT_CANCELLED,
@@ -90,6 +92,7 @@ if TYPE_CHECKING:
         ProgressCallback,
     )
     from interlock.patterns.executor_shutdown import ShutdownManager, ShutdownResult
+    from interlock.patterns.orchestrator import Orchestrator
     from interlock.patterns.queue import TaskQueue
     from interlock.patterns.queue_delegate import delegate_tasks_parallel
     from interlock.patterns.queue_ownership import FileOwnership
@@ -122,6 +125,7 @@ __all__ = [
     "AgentException",
     "AgentFailed",
     "AgentOutcome",
+    "AgentPlugin",
     "AgentRegistry",
     "AgentTask",
     "AlreadyRunning",
@@ -158,8 +162,10 @@ __all__ = [
     "NotAnAgent",
     "NotRunning",
     "NotStorable",
+    "Orchestrator",
     "OrchestratorException",
     "Outcome",
+    "ParallelAgentCoordinator",
     "ParallelExecutionError",
     "ParallelExecutionGroup",
     "ParallelExecutionResult",
@@ -182,6 +188,8 @@ __all__ = [
     "ShutdownResult",
     "ShuttingDown",
     "State",
+    "StateManager",
+    "SubTask",
     "Task",
     "TaskContext",
     "TaskFailed",
@@ -224,6 +232,7 @@ _HOMES = {
     "PARALLEL_VALIDATION_ERROR": "interlock.patterns.executor_events",
     "AgentAssignment": "interlock.patterns.executor_models",
     "AgentOutcome": "interlock.patterns.executor_models",
+    "AgentPlugin": "interlock.patterns.coordinator_models",
     "AgentRegistry": "interlock.patterns.queue_registry",
     "AgentTask": "interlock.patterns.queue_task",
     "Auto": "interlock.model.load",
@@ -238,7 +247,9 @@ _HOMES = {
     "InMemoryResourceLock": "interlock.patterns.executor_locks",
     "Kind": "interlock.model.event",
     "Load": "interlock.model.load",
+    "Orchestrator": "interlock.patterns.orchestrator",
     "Outcome": "interlock.model.outcome",
+    "ParallelAgentCoordinator": "interlock.patterns.coordinator",
     "ParallelExecutionGroup": "interlock.patterns.executor_models",
     "ParallelExecutionResult": "interlock.patterns.executor_models",
     "ParallelExecutor": "interlock.patterns.executor",
@@ -255,6 +266,8 @@ _HOMES = {
     "ShutdownManager": "interlock.patterns.executor_shutdown",
     "ShutdownResult": "interlock.patterns.executor_shutdown",
     "State": "interlock.model.outcome",
+    "StateManager": "interlock.patterns.coordinator_models",
+    "SubTask": "interlock.patterns.coordinator_models",
     "Task": "interlock.model.task",
     "TaskContext": "interlock.runtime.context",
     "TaskQueue": "interlock.patterns.queue",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 
 import pytest
@@ -89,3 +90,25 @@ def test_several_threads_share_one() -> None:
         for thread in threads:
             thread.join()
     assert set(results) == set(range(8))
+
+
+def test_a_coroutine_can_be_started_there_and_cancelled() -> None:
+    async def answer() -> int:
+        return threading.get_ident()
+
+    async def forever() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    ended = threading.Event()
+    background = Background()
+    assert background.start(answer()).result() != threading.get_ident()
+    waiting = background.start(forever())
+    assert background.start(answer()).result()  # it has begun by now
+    assert waiting.cancel()
+    assert ended.wait(60)
+    background.close()
+    with pytest.raises(NotRunning):
+        background.start(answer())

@@ -92,6 +92,13 @@ class Background:
             raise NotRunning("this has been closed")
         return self.runtime.door.wait(start, timeout)
 
+    def start(self, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
+        """Have a coroutine run on the loop, and wait for nothing; cancelling the Future ends it."""
+        if self._loop is None or self._left.done():
+            work.close()
+            raise NotRunning("this has been closed")
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
     def close(
         self, *, cancel: bool = False, timeout: float | None = None, wait: bool = True
     ) -> None:

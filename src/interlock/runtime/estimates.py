@@ -18,19 +18,20 @@ class Estimates:
     """Looks into the history of a journal, once for each pair of agent and label."""
 
     def __init__(self, look: Look) -> None:
-        self._look = look
+        self._read = look
         self._found: dict[tuple[str, str], Estimate | None] = {}
 
     def of(self, task: Task) -> float | None:
         """What the label says whose tasks differ least; None if its agent was never seen."""
         agent = agent_name(task.agent)
-        found = [self._of(agent, label) for label in labels_of(task.labels)]
+        found = [self.look(agent, label) for label in labels_of(task.labels)]
         known = [each for each in found if each is not None]
         if not known:
             return None
         return min(known, key=lambda each: (each.n < _ENOUGH, each.spread)).mean
 
-    def _of(self, agent: str, label: str) -> Estimate | None:
+    def look(self, agent: str, label: str) -> Estimate | None:
+        """What the history has under one label."""
         if (agent, label) not in self._found:
-            self._found[agent, label] = self._look(agent, label)
+            self._found[agent, label] = self._read(agent, label)
         return self._found[agent, label]

@@ -10,6 +10,8 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
 from interlock.errors import InterlockError, InvalidOption, NotRunning
+from interlock.journal.agents import agent_name
+from interlock.journal.history import Estimate
 from interlock.journal.port import Records
 from interlock.journal.store import Durability
 from interlock.kernel import stimuli as s
@@ -292,6 +294,14 @@ class Runtime(Submitting):
         """Unfinished tasks of a run that was taken up, which nobody has submitted again."""
         remembered = self._shell.remembered
         return () if remembered is None else remembered.unbound
+
+    def history(self, agent: Any, label: str = "") -> Estimate | None:
+        """How long an agent took (`n`, `mean`, `spread`), as far as the journal knows.
+
+        With a label, written `name=value`, tasks that had it. In memory nothing is known.
+        """
+        estimates = self._shell.estimates
+        return None if estimates is None else self._call(estimates.look, agent_name(agent), label)
 
     def records(self, namespace: str) -> Records:
         """Small durable data beside the runs: `get`, `items`, `await put`, `await delete`."""

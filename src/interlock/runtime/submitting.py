@@ -74,7 +74,7 @@ class Options(TypedDict, total=False):
 
 
 class Submitting:
-    """`submit`, `run` and `map`. In a context they make children of its task."""
+    """`submit`, `run`, `map`: in a context they make children of its task. `wait_all` waits."""
 
     __slots__ = ()
 
@@ -131,6 +131,21 @@ class Submitting:
         if shell.is_durable and not shell.door.is_home():
             shell.door.wait(shell.saved, None)
         return handles
+
+    def wait_all(self, tasks: Iterable[str | Handle[Any]]) -> Wait[list[Outcome[Any]]]:
+        """Wait until all of these have ended, however: `outcomes = await rt.wait_all([...])`.
+
+        Ids or handles. Inside a task it is one wait, with the slot lent out.
+        """
+        shell, _ = self._submits_to()
+        listed = list(tasks)
+
+        async def ends() -> list[Outcome[Any]]:
+            ids = [each if isinstance(each, str) else each.task_id for each in listed]
+            await shell.waits.ends([shell.handle_of(each) for each in ids])
+            return [shell.outcome_of(each) for each in ids]
+
+        return Wait(shell.door, ends, "wait_all()")
 
     def run(
         self,

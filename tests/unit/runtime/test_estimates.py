@@ -61,3 +61,18 @@ async def test_a_second_run_knows_how_long_the_first_one_took(tmp_path: Path) ->
         assert rt.submit(work, estimate=7).task.estimate == 7
     assert estimate is not None
     assert abs(estimate - taken) < 1e-3
+
+
+async def test_the_history_of_an_agent_can_be_looked_at(tmp_path: Path) -> None:
+    async with Runtime(journal=tmp_path / "j.db") as rt:
+        await rt.submit(work, labels={"kind": "docs"})
+        await rt.submit(work)
+        assert rt.history(work) is None
+    async with Runtime(journal=tmp_path / "j.db") as rt:
+        everything, docs = rt.history(work), rt.history(work, "kind=docs")
+        assert everything is not None
+        assert docs is not None
+        assert (everything.n, docs.n) == (2, 1)
+        assert rt.history(print) is None
+    async with Runtime() as rt:
+        assert rt.history(work) is None

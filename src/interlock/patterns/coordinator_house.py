@@ -1,0 +1,93 @@
+"""One run for several threads: opened by the first that comes, closed after the last."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from interlock.errors import AttemptsStillAlive, FatalError, NotRunning, ShuttingDown
+from interlock.patterns.coordinator_run import CoordinatedRun
+from interlock.runtime.background import Background
+from interlock.runtime.log import LOGGER
+
+
+class House:
+    """What `SharedRuntime` is on an event loop, for threads: each comes in and goes."""
+
+    def __init__(self, make: Callable[[], Background]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._guests = 0
+        self._open: tuple[Background, CoordinatedRun] | None = None
+        self._closing: Background | None = None
+        self._over = False
+
+    @property
+    def run(self) -> CoordinatedRun | None:
+        """The run that is open, if one is."""
+        found = self._open
+        return None if found is None else found[1]
+
+    @contextmanager
+    def entered(self) -> Iterator[tuple[Background, CoordinatedRun]]:
+        """Be in there for a block."""
+        found = self.enter()
+        try:
+            yield found
+        finally:
+            self.leave()
+
+    def enter(self) -> tuple[Background, CoordinatedRun]:
+        with self._lock:
+            self.check_open()
+            if self._open is None:
+                self._wait_for_the_last_one()
+                background = self._make()
+                self._open = background, CoordinatedRun(background.runtime)
+            self._guests += 1
+            return self._open
+
+    def leave(self, *, wait: bool = False) -> None:
+        """One guest less; after the last one the run is left.
+
+        Without `wait`, threads that will not stop do not hold anybody up: whoever comes next waits
+        for them, for as long as the grace.
+        """
+        with self._lock:
+            self._guests -= 1
+            if self._guests or self._open is None:
+                return
+            self._closing, self._open = self._open[0], None
+            background = self._closing
+        with suppress(FatalError, NotRunning):  # told by its result; or over already
+            background.close(wait=wait or not background.runtime.progress().zombies)
+
+    def _wait_for_the_last_one(self) -> None:
+        """What is left of it holds its claims against the next one only when it is over."""
+        closing, self._closing = self._closing, None
+        if closing is not None:
+            try:
+                closing.close()
+            except FatalError:
+                pass
+            except AttemptsStillAlive as error:
+                LOGGER.log(logging.WARNING, "left_in_trouble", exc_info=error)
+
+    def check_open(self) -> None:
+        if self._over:
+            raise ShuttingDown("this coordinator has been shut down, and takes no new work")
+
+    def refuse(self) -> None:
+        """Let nobody in from now on."""
+        self._over = True
+
+    def shut_down(self, timeout: float) -> None:
+        """Let what runs finish within some time, then stop it."""
+        self.refuse()
+        found = self._open
+        if found is not None:
+            background, run = found
+            with suppress(NotRunning):  # the last one has left meanwhile
+                background.wait(lambda: run.runtime.shutdown(timeout))

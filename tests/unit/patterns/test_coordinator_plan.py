@@ -1,0 +1,202 @@
+"""What can be run, and what is refused before anything starts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from interlock import (
+    BlankId,
+    DependencyCycle,
+    DuplicateId,
+    InvalidOption,
+    InvalidPattern,
+    OrchestratorException,
+    ParallelAgentCoordinator,
+    SubTask,
+    UnknownDependency,
+)
+from interlock.patterns.coordinator_plan import is_test
+from interlock.patterns.coordinator_prompt import Prompts
+from tests.unit.patterns.coordination import Notebook, Team, coordinator, part
+from tests.unit.patterns.groups import played
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "run pytest",
+        "Test the parser",
+        "write tests",
+        "Testing",
+        "use unittest.",
+        "unit-test it",
+        "mend test_parser.py",
+        "all of tests/unit/test_*.py",
+        "TESTS",
+    ],
+)
+def test_these_words_make_a_test(words: str) -> None:
+    assert is_test(part(1, title=words))
+    assert is_test(part(1, description=f"first this, then {words}"))
+    assert not is_test(part(1, title=words, is_test=False))
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["use the latest version", "contest", "attest to it", "testament", "fastest_path", "protests"],
+)
+def test_these_words_do_not(words: str) -> None:
+    assert not is_test(part(1, title=words, description=words))
+    assert is_test(part(1, title=words, is_test=True))
+
+
+def _refused(error: type[Exception], parts: list[SubTask], **config: Any) -> str:
+    """What a coordinator says to this; it has started nothing, and told nobody of anything."""
+
+    async def main() -> str:
+        team, notebook = Team(), Notebook()
+        with pytest.raises(error) as caught:
+            await coordinator(team, notebook, **config).execute(parts, "T")
+        assert team.made == 0
+        assert notebook.states == {}
+        assert notebook.records == []
+        return str(caught.value)
+
+    return played(main)
+
+
+def test_a_violation_in_group_3_is_found_before_group_1_starts_and_names_both() -> None:
+    parts = [part(1, 1), part(2, 2), part(3, 3), part(4, 3, description="run pytest")]
+    said = _refused(OrchestratorException, parts)
+    assert said.startswith("RULE_SINGLE_AGENT_TESTING: subtask 4 ('s4')")
+    assert "subtask 3 ('s3')" in said
+    assert "group 3" in said
+
+
+def test_two_tests_cannot_share_a_group_either() -> None:
+    parts = [part(1, 1, is_test=True), part(2, 1, title="tests")]
+    assert "subtask 2 ('tests')" in _refused(OrchestratorException, parts)
+
+
+def test_a_test_in_a_group_of_its_own_or_in_none_is_fine() -> None:
+    async def main() -> None:
+        parts = [part(1, 1), part(2, 2, is_test=True), part(3, title="test"), part(4, title="test")]
+        assert len(await coordinator(Team()).execute(parts, "T")) == 4
+        together = [part(1, 1), part(2, 1, is_test=True)]
+        file_based = coordinator(Team(), parallelization_strategy="file_based")
+        assert len(await file_based.execute(together, "T")) == 2
+
+    played(main)
+
+
+def test_nobody_can_depend_on_a_later_group_or_on_what_has_none() -> None:
+    said = _refused(OrchestratorException, [part(1, 1, 2), part(2, 2)])
+    assert "subtask 1 ('s1') in group 1 depends on subtask 2 ('s2')" in said
+    said = _refused(OrchestratorException, [part(1, 1, 2), part(2)])
+    assert "which comes later, in no group" in said
+
+
+def test_wrong_dependencies_and_ids_are_named() -> None:
+    assert "depends on '7'" in _refused(UnknownDependency, [part(1, 1, 7)])
+    assert "1 -> 2 -> 1" in _refused(DependencyCycle, [part(1, 1, 2), part(2, 1, 1)])
+    assert "two subtasks have the id '1'" in _refused(DuplicateId, [part(1), part("1")])
+    stranger = SubTask(3, "other", "x", "", 1, 1)
+    assert "belongs to task 'other', not to 'T'" in _refused(OrchestratorException, [stranger])
+
+
+def test_a_pattern_that_cannot_be_read_is_named_with_its_subtask() -> None:
+    assert "T/2" in _refused(InvalidPattern, [part(1, 1), part(2, 2, files="src/[")])
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"subtask_id": " "}, BlankId),
+        ({"subtask_id": None}, InvalidOption),
+        ({"subtask_id": True}, InvalidOption),
+        ({"title": 5}, InvalidOption),
+        ({"estimated_complexity": -1}, InvalidOption),
+        ({"estimated_duration_minutes": "long"}, InvalidOption),
+        ({"parallel_group": "first"}, InvalidOption),
+        ({"dependencies": 1.5}, InvalidOption),
+        ({"dependencies": [None]}, InvalidOption),
+        ({"files": 3}, InvalidOption),
+        ({"is_test": "no"}, InvalidOption),
+    ],
+)
+def test_an_impossible_subtask_cannot_be_made(
+    changes: dict[str, Any], error: type[Exception]
+) -> None:
+    good: dict[str, Any] = {"subtask_id": 1, "parent_task_id": 1, "title": "x", "description": ""}
+    good |= {"estimated_complexity": 1, "estimated_duration_minutes": 1}
+    SubTask(**good)
+    with pytest.raises(error, match=next(iter(changes))):
+        SubTask(**good | changes)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"max_parallel_agents": 0},
+        {"max_parallel_agents": True},
+        {"agent_timeout_seconds": 0},
+        {"agent_timeout_seconds": -1},
+        {"deadline_seconds": 0},
+        {"max_retries": -1},
+        {"retry_failed_agents": "yes"},
+        {"parallelization_strategy": "all at once"},
+        {"retry_backoff_seconds": "soon"},
+        {"complexity_threshold": "high"},
+    ],
+)
+def test_an_impossible_configuration_is_refused_by_name(config: dict[str, Any]) -> None:
+    with pytest.raises(InvalidOption, match=next(iter(config))):
+        ParallelAgentCoordinator(None, Team().make, config)
+
+
+def test_a_slip_of_the_pen_in_the_configuration_is_seen_and_the_rest_is_for_agents() -> None:
+    with pytest.raises(InvalidOption, match="did you mean 'max_parallel_agents'"):
+        ParallelAgentCoordinator(None, Team().make, {"max_parallel_agent": 3})
+    ParallelAgentCoordinator(None, Team().make, {"model": "large"})
+
+
+def test_what_makes_no_agents_or_awaits_its_manager_is_refused() -> None:
+    class Slow:
+        async def update_subtask(self, subtask_id: int, state: str) -> None: ...
+
+    with pytest.raises(InvalidOption, match="agent_factory"):
+        ParallelAgentCoordinator(None, 42)  # type: ignore[arg-type]
+    with pytest.raises(InvalidOption, match="update_subtask"):
+        ParallelAgentCoordinator(Slow(), Team().make)
+
+
+def test_the_prompt_has_the_subtask_the_parent_and_the_context_and_names_no_other() -> None:
+    async def main() -> None:
+        team = Team()
+        parts = [
+            part(1, 1, title="parser", description="parse it", files=["src/p.py"]),
+            part(2, 1, 1, title="writer"),
+        ]
+        parent = {"id": "T", "title": "A compiler", "description": "in one week"}
+        await coordinator(team).execute(parts, parent, {"style": "plain", "numbers": [1, 2]})
+        prompt = team.prompts["parser"]
+        for expected in ("parser", "parse it", "src/p.py", "A compiler", "in one week"):
+            assert expected in prompt
+        assert "- style: plain\n- numbers: [1, 2]" in prompt
+        assert "writer" not in prompt
+        assert "parser" not in team.prompts["writer"]
+
+    played(main)
+
+
+def test_a_parent_may_be_an_object_or_just_an_id() -> None:
+    class Parent:
+        id = "T"
+        title = "A compiler"
+        description = None
+
+    assert "this task: A compiler\n" in Prompts(Parent(), {}).of(part(1))
+    assert "this task: 7\n" in Prompts(7, {}).of(part(1))
+    assert Prompts(None, {}).of(part(1)) == "Your part: s1"

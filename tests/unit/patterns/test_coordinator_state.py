@@ -1,0 +1,152 @@
+"""What a state manager is told, and that it can do no harm."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from interlock.patterns.coordinator_run import RECORDS
+from tests.unit.patterns.coordination import (
+    Notebook,
+    Team,
+    coordinator,
+    fails,
+    part,
+    sleeps,
+    statuses,
+)
+from tests.unit.patterns.groups import played
+
+RECORD = {
+    "parent_task_id",
+    "group",
+    "subtask_ids",
+    "num_agents",
+    "success",
+    "started_at",
+    "ended_at",
+    "agent_durations",
+    "total_duration_seconds",
+    "sequential_seconds",
+    "speedup_factor",
+    "wall_speedup",
+    "failed_agents",
+    "attempts",
+    "strategy",
+}
+
+
+def test_both_speedups_are_recorded_as_defined() -> None:
+    async def main() -> None:
+        notebook = Notebook()
+        team = Team(s1=sleeps(10), s2=sleeps(20), s3=sleeps(30), s4=sleeps(7))
+        coord = coordinator(team, notebook, max_parallel_agents=2)
+        await coord.execute([part(1, 1), part(2, 1), part(3, 1), part(4, 2)], "T")
+        first, second = notebook.records
+        assert set(first) == RECORD
+        wall = first["total_duration_seconds"]
+        assert 30 <= wall < 60  # three on two places: never all at once, never one by one
+        assert first["sequential_seconds"] == pytest.approx(60)
+        assert first["speedup_factor"] == pytest.approx(60 / 30)
+        assert first["wall_speedup"] == pytest.approx(60 / wall)
+        assert first["ended_at"] - first["started_at"] == timedelta(seconds=wall)
+        assert first["agent_durations"] == pytest.approx({1: 10, 2: 20, 3: 30})
+        assert (first["parent_task_id"], first["group"], first["strategy"]) == (
+            *("T", 1),
+            "parallel_groups",
+        )
+        assert (first["subtask_ids"], first["num_agents"], first["success"]) == ([1, 2, 3], 3, True)
+        assert (first["failed_agents"], first["attempts"]) == ([], {1: 1, 2: 1, 3: 1})
+        assert second["speedup_factor"] == second["wall_speedup"] == pytest.approx(1)
+        assert second["started_at"] >= first["ended_at"]
+
+    played(main)
+
+
+def test_a_group_that_failed_says_who_and_how_often() -> None:
+    async def main() -> None:
+        notebook = Notebook()
+        team = Team(s1=fails(), s2=fails(1))
+        await coordinator(team, notebook).execute([part(1, 1), part(2, 1), part(3, 1, 1)], "T")
+        (record,) = notebook.records
+        assert record["success"] is False
+        assert record["failed_agents"] == [1, 3]
+        assert record["attempts"] == {1: 3, 2: 2, 3: 0}
+        assert record["num_agents"] == 2
+
+    played(main)
+
+
+def test_where_no_time_goes_by_there_is_no_speedup() -> None:
+    async def main() -> None:
+        notebook = Notebook()
+        await coordinator(Team(), notebook).execute([part(1, 1)], "T")
+        assert notebook.records[0]["speedup_factor"] == 1.0
+        assert notebook.records[0]["wall_speedup"] == 1.0
+
+    played(main)
+
+
+def test_every_state_is_written_through() -> None:
+    async def main() -> None:
+        seen: list[tuple[Any, str, bool]] = []
+
+        class Manager:
+            def update_subtask(self, subtask_id: Any, state: str) -> None:
+                seen.append((subtask_id, state, f"s{subtask_id}" in team.inside))
+
+        team = Team(s1=sleeps(5), s2=fails(), s4=fails(1))
+        parts = [part(1, 1), part(2, 1), part(3, 2, 2), part(4, 2)]
+        await coordinator(team, Manager(), max_retries=1).execute(parts, "T")
+        states = {n: [state for m, state, _ in seen if m == n] for n in (1, 2, 3, 4)}
+        assert states == {
+            1: ["pending", "in_progress", "completed"],
+            2: ["pending", "in_progress", "failed"],
+            3: ["pending", "skipped"],
+            4: ["pending", "in_progress", "completed"],
+        }
+        assert [each[1] for each in seen[:4]] == ["pending"] * 4  # before anybody starts
+        assert not any(inside for _, state, inside in seen if state != "in_progress")
+
+    played(main)
+
+
+def test_a_failing_state_manager_harms_nothing_and_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Broken:
+        def update_subtask(self, subtask_id: Any, state: str) -> None:
+            raise OSError("disk")
+
+        def log_parallel_attempt(self, **record: Any) -> None:
+            raise OSError("disk")
+
+    async def main() -> None:
+        parts = [part(1, 1), part(2, 2)]
+        results = await coordinator(Team(), Broken()).execute(parts, "T")
+        assert statuses(results) == {1: "completed", 2: "completed"}
+
+    with caplog.at_level(logging.ERROR, "interlock"):
+        played(main)
+    told = [each for each in caplog.records if each.message == "state_manager_failed"]
+    assert len(told) == 8
+    assert {each.interlock["method"] for each in told} == {  # type: ignore[attr-defined]
+        "update_subtask",
+        "log_parallel_attempt",
+    }
+
+
+@pytest.mark.parametrize("manager", [None, object()])
+def test_without_one_the_journal_keeps_the_records(manager: Any) -> None:
+    async def main() -> None:
+        async with coordinator(Team(s1=sleeps(3)), manager) as coord:
+            await coord.execute([part(1, 1), part(2, 2)], "T")
+            kept = dict(coord.runtime.records(RECORDS).items())
+            assert [each.rpartition("/")[2] for each in kept] == ["1", "2"]
+            assert all(set(each) == RECORD for each in kept.values())
+            assert {"T/1", "T/2"} <= {each.task_id for each in coord.runtime.outcomes}
+
+    played(main)
