@@ -99,6 +99,7 @@ if TYPE_CHECKING:
     from interlock.runtime.handle import Handle
     from interlock.runtime.run import run
     from interlock.runtime.runtime import Runtime
+    from interlock.runtime.session import Message, Session
     from interlock.runtime.waits import Question
 
     __version__: str
@@ -155,6 +156,7 @@ __all__ = [
     "KernelError",
     "Kind",
     "Load",
+    "Message",
     "NotAnAgent",
     "NotRunning",
     "NotStorable",
@@ -178,6 +180,7 @@ __all__ = [
     "RunFailed",
     "RunResult",
     "Runtime",
+    "Session",
     "ShutdownManager",
     "ShutdownResult",
     "ShuttingDown",
@@ -238,6 +241,7 @@ _HOMES = {
     "InMemoryResourceLock": "interlock.patterns.executor_locks",
     "Kind": "interlock.model.event",
     "Load": "interlock.model.load",
+    "Message": "interlock.runtime.session",
     "Outcome": "interlock.model.outcome",
     "ParallelExecutionGroup": "interlock.patterns.executor_models",
     "ParallelExecutionResult": "interlock.patterns.executor_models",
@@ -252,6 +256,7 @@ _HOMES = {
     "Retry": "interlock.model.limits",
     "RunResult": "interlock.model.result",
     "Runtime": "interlock.runtime.runtime",
+    "Session": "interlock.runtime.session",
     "ShutdownManager": "interlock.patterns.executor_shutdown",
     "ShutdownResult": "interlock.patterns.executor_shutdown",
     "State": "interlock.model.outcome",
