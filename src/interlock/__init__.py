@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from interlock.model.template import Template
     from interlock.model.usage import Usage
     from interlock.model.why import Explanation
+    from interlock.patterns.chat import ChatEngine, SessionManager
     from interlock.patterns.executor import ParallelExecutor
     from interlock.patterns.executor_events import (
         PARALLEL_AGENT_CANCELLED,
@@ -90,6 +91,8 @@ if TYPE_CHECKING:
         ProgressCallback,
     )
     from interlock.patterns.executor_shutdown import ShutdownManager, ShutdownResult
+    from interlock.patterns.pool import AgentPool
+    from interlock.patterns.pool_config import EngineConfig
     from interlock.patterns.queue import TaskQueue
     from interlock.patterns.queue_delegate import delegate_tasks_parallel
     from interlock.patterns.queue_ownership import FileOwnership
@@ -123,6 +126,7 @@ __all__ = [
     "AgentException",
     "AgentFailed",
     "AgentOutcome",
+    "AgentPool",
     "AgentRegistry",
     "AgentTask",
     "AlreadyRunning",
@@ -132,12 +136,14 @@ __all__ = [
     "BlankId",
     "Breaker",
     "ChangedTask",
+    "ChatEngine",
     "ChildWouldDeadlock",
     "Claim",
     "ClaimOutsideWorkspace",
     "ClockWentBack",
     "DependencyCycle",
     "DuplicateId",
+    "EngineConfig",
     "EngineError",
     "ErrorRecord",
     "Event",
@@ -181,6 +187,7 @@ __all__ = [
     "RunResult",
     "Runtime",
     "Session",
+    "SessionManager",
     "ShutdownManager",
     "ShutdownResult",
     "ShuttingDown",
@@ -227,11 +234,14 @@ _HOMES = {
     "PARALLEL_VALIDATION_ERROR": "interlock.patterns.executor_events",
     "AgentAssignment": "interlock.patterns.executor_models",
     "AgentOutcome": "interlock.patterns.executor_models",
+    "AgentPool": "interlock.patterns.pool",
     "AgentRegistry": "interlock.patterns.queue_registry",
     "AgentTask": "interlock.patterns.queue_task",
     "Auto": "interlock.model.load",
     "Breaker": "interlock.model.limits",
+    "ChatEngine": "interlock.patterns.chat",
     "Claim": "interlock.model.claim",
+    "EngineConfig": "interlock.patterns.pool_config",
     "ErrorRecord": "interlock.model.outcome",
     "Event": "interlock.model.event",
     "Explanation": "interlock.model.why",
@@ -257,6 +267,7 @@ _HOMES = {
     "RunResult": "interlock.model.result",
     "Runtime": "interlock.runtime.runtime",
     "Session": "interlock.runtime.session",
+    "SessionManager": "interlock.patterns.chat",
     "ShutdownManager": "interlock.patterns.executor_shutdown",
     "ShutdownResult": "interlock.patterns.executor_shutdown",
     "State": "interlock.model.outcome",

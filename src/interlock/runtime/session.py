@@ -55,6 +55,10 @@ class Session:
         """For whoever keeps the session: this was said."""
         self._messages += messages
 
+    def take_back(self, count: int) -> None:
+        """For whoever keeps the session: the last so many messages were not said after all."""
+        del self._messages[len(self._messages) - count :]
+
     def __str__(self) -> str:
         return self.session_id
 

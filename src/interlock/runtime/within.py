@@ -38,6 +38,7 @@ def within(agent: Any) -> Callable[..., Awaitable[Any]]:
             kwargs=kwargs,
             claims=[each for each in task.claims if each.mode is not Mode.USE],
             priority=task.priority,
+            labels=task.labels,
         )
         if any(outcome.usage):
             ctx.usage(**outcome.usage._asdict())
