@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,12 +17,13 @@ def status_of(
     members: Mapping[str, Member], runtime: Runtime | None, now: float, *, ending: bool
 ) -> dict[str, dict[str, Any]]:
     """The status of each agent, by id."""
-    busy = {} if runtime is None else _busy(runtime)
+    running, stopping = (Counter[str](), Counter[str]()) if runtime is None else _busy(runtime)
     return {
         agent_id: {
-            "status": _word(member, runtime, busy.get(agent_id, 0), ending),
+            "status": _word(member, runtime, running[agent_id] + stopping[agent_id], ending),
             "uptime_s": 0.0 if member.since is None else now - member.since,
-            "running": busy.get(agent_id, 0),
+            "running": running[agent_id],
+            "stopping": stopping[agent_id],
             "consecutive_failures": member.failures,
         }
         for agent_id, member in members.items()
@@ -36,17 +38,17 @@ def _word(member: Member, runtime: Runtime | None, busy: int, ending: bool) -> s
     return "error" if member.failures >= _TOO_MANY else "running"
 
 
-def _busy(runtime: Runtime) -> dict[str, int]:
-    """How many tasks each agent works at, those that were told to stop included."""
-    tasks = {}
+def _busy(runtime: Runtime) -> tuple[Counter[str], Counter[str]]:
+    """How many tasks each agent works at; and how many of its were told to stop, and have not."""
+    tasks: dict[str, tuple[str, bool]] = {}
     for each in runtime.running():
         handle = runtime.handle(each.task_id)
-        tasks[handle.parent[0] if handle.parent else each.task_id] = handle.task.labels
-    busy: dict[str, int] = {}
-    for labels in tasks.values():
-        if "session" in labels:
-            busy[labels["agent"]] = busy.get(labels["agent"], 0) + 1
-    return busy
+        if "session" in handle.task.labels:
+            # A blocking agent is a child of the task by which it is asked.
+            name = handle.parent[0] if handle.parent is not None else each.task_id
+            tasks[name] = handle.task.labels["agent"], each.stopping
+    running = Counter(agent_id for agent_id, stopping in tasks.values() if not stopping)
+    return running, Counter(agent_id for agent_id, stopping in tasks.values() if stopping)
 
 
 def _runs(runtime: Runtime, member: Member) -> bool:

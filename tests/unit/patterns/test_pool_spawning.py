@@ -33,7 +33,7 @@ class Factory:
         self.inside = self.most = 0
 
     async def __call__(self, entry: dict[str, Any]) -> Any:
-        agent_id = entry["agent_id"]
+        agent_id: str = entry["agent_id"]
         self.began.append(agent_id)
         self.inside += 1
         self.most = max(self.most, self.inside)
@@ -181,7 +181,7 @@ def test_without_a_factory_and_without_an_agent_the_error_says_what_to_pass() ->
     async def main() -> None:
         config = EngineConfig("m", agents={"a": {"agent": lambda ctx: "here"}, "b": {"model": "m"}})
         async with AgentPool(config, ports=simulated_ports()) as pool:
-            with pytest.raises(EngineError, match="'b': pass agent_factory=.*EngineConfig"):
+            with pytest.raises(EngineError, match=r"'b': pass agent_factory=.*EngineConfig"):
                 await pool.spawn_agents(agents("a", "b"))
             assert pool.get_pool_status()["total_agents"] == 0
             await pool.spawn_agents(agents("a"))
@@ -202,7 +202,7 @@ class Classy:
     ("factory", "answer"),
     [
         (Classy, "a with m"),
-        (lambda entry: Classy(entry), "a with m"),
+        (lambda entry: Classy({**entry, "model": "m"}), "a with m"),
         (lambda entry: lambda: entry["model"], "m"),
     ],
 )
@@ -221,7 +221,7 @@ def test_a_factory_may_be_a_class_or_a_function_and_make_any_agent(
     ("factory", "said"),
     [
         (lambda entry: 3, "error: NotAnAgent: 3 is no agent"),
-        (lambda entry: Factory()(entry), "error: EngineError: agent_factory returned a coroutine"),
+        (lambda entry: Factory()({**entry}), "error: EngineError: agent_factory returned a corou"),
         (raising(AgentError("busy", "a")), "error: busy"),
     ],
 )
