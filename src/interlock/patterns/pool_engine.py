@@ -171,7 +171,7 @@ class Engine:
             member.answer,
             prompt=question.prompt,
             kwargs=question.kwargs,
-            claims=(claim_on(session), *map(uses, self.outages.through(runtime, member))),
+            claims=(claim_on(session.session_id), *map(uses, self.outages.through(runtime, member))),
             timeout=question.timeout,
             deadline=question.deadline,
             labels=labels,

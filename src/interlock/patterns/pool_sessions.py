@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from interlock.errors import AgentError, DuplicateId
@@ -13,9 +14,10 @@ _HEADERS = "sessions"
 _ABOUT = ("agent_id", "session_type", "model", "system_prompt")
 
 
-def claim_on(session: Session) -> Claim:
+@lru_cache(maxsize=1024)
+def claim_on(session_id: str) -> Claim:
     """Whoever speaks in a session has it alone."""
-    return uses(f"session {session.session_id}", exclusive=True)
+    return uses(f"session {session_id}", exclusive=True)
 
 
 class _Kept:
@@ -97,8 +99,8 @@ class Sessions:
         kept = self._known[session.session_id]
         reply = "" if output is None else str(output)
         name = _name(runtime, task_id)
-        key = f"{kept.exchanges:08}"
-        await runtime.records(_said_in(session.session_id)).put(key, (name, prompt, reply))
+        said = runtime.records(_said_in(session.session_id))
+        await said.put(f"{kept.exchanges:08}", (name, prompt, reply))
         kept.exchanges += 1
         kept.last = name
         session.add(Message("user", prompt), Message("assistant", reply))

@@ -1,0 +1,71 @@
+"""What a system costs over the bare runtime: the same tasks and claims, submitted by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Callable, Coroutine, Iterator
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+from bench.figure import Figure
+from interlock import AgentPool, Runtime, Task, TaskContext, uses
+
+ROUNDS = 7
+SIZE = 2_000
+SLOTS = 5
+IDS = [f"a{number}" for number in range(50)]
+
+Measured = Callable[[], Coroutine[Any, Any, float]]
+
+
+async def answer(ctx: TaskContext) -> str:
+    return "yes"
+
+
+def measure() -> Iterator[Figure]:
+    yield from _against("pool", "run_parallel_tasks()", _pool, _bare)
+
+
+def _against(system: str, what: str, ours: Measured, by_hand: Measured) -> Iterator[Figure]:
+    spent, bare = [], []
+    for _ in range(ROUNDS):
+        for measured, times in ((by_hand, bare), (ours, spent)):
+            gc.collect()
+            times.append(asyncio.run(measured()))
+    yield Figure(f"{system} {what}", median(spent) / SIZE * 1e6, unit="µs per task")
+    ratio = median(a / b for a, b in zip(spent, bare, strict=True))
+    yield Figure(f"{system} {what}: against the bare runtime", ratio, 1.3, "×")
+
+
+async def _pool() -> float:
+    async with AgentPool(agent_factory=lambda entry: answer, max_concurrent=SLOTS) as pool:
+        await pool.spawn_agents([{"agent_id": each} for each in IDS])
+        tasks = [{"agent_id": IDS[n % len(IDS)], "prompt": "work"} for n in range(SIZE)]
+        began = perf_counter()
+        found = await pool.run_parallel_tasks(tasks)
+        spent = perf_counter() - began
+    assert all(each["status"] == "success" for each in found)
+    return spent
+
+
+async def _bare() -> float:
+    """With the making of the tasks, since a pool makes them too."""
+    async with Runtime(SLOTS, order="first_come") as runtime:
+        began = perf_counter()
+        tasks = [
+            Task(
+                f"{IDS[n % len(IDS)]}#{n}",
+                answer,
+                prompt="work",
+                claims=[uses(f"session {IDS[n % len(IDS)]}", exclusive=True)],
+                timeout=300.0,
+                labels={"agent": IDS[n % len(IDS)]},
+            )
+            for n in range(SIZE)
+        ]
+        result = await runtime.run(tasks)
+        spent = perf_counter() - began
+    assert result.all_succeeded
+    return spent
