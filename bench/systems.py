@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from bench.figure import Figure
-from interlock import AgentPool, Runtime, Task, TaskContext, uses
+from interlock import AgentPool, Roundtable, Runtime, Task, TaskContext, uses
 
 ROUNDS = 7
 SIZE = 2_000
@@ -26,6 +26,7 @@ async def answer(ctx: TaskContext) -> str:
 
 def measure() -> Iterator[Figure]:
     yield from _against("pool", "run_parallel_tasks()", _pool, _bare)
+    yield from _against("roundtable", "discuss()", _roundtable, _bare_rounds)
 
 
 def _against(system: str, what: str, ours: Measured, by_hand: Measured) -> Iterator[Figure]:
@@ -54,18 +55,39 @@ async def _bare() -> float:
     """With the making of the tasks, since a pool makes them too."""
     async with Runtime(SLOTS, order="first_come") as runtime:
         began = perf_counter()
-        tasks = [
-            Task(
-                f"{IDS[n % len(IDS)]}#{n}",
-                answer,
-                prompt="work",
-                claims=[uses(f"session {IDS[n % len(IDS)]}", exclusive=True)],
-                timeout=300.0,
-                labels={"agent": IDS[n % len(IDS)]},
-            )
-            for n in range(SIZE)
-        ]
+        tasks = [_task(f"{n}", IDS[n % len(IDS)], timeout=300.0) for n in range(SIZE)]
         result = await runtime.run(tasks)
         spent = perf_counter() - began
     assert result.all_succeeded
     return spent
+
+
+def _task(name: str, agent_id: str, **options: Any) -> Task:
+    return Task(
+        f"{agent_id}#{name}",
+        answer,
+        prompt="work",
+        claims=[uses(f"session {agent_id}", exclusive=True)],
+        labels={"agent": agent_id},
+        **options,
+    )
+
+
+async def _roundtable() -> float:
+    async with AgentPool(agent_factory=lambda entry: answer, max_concurrent=SLOTS) as pool:
+        await pool.spawn_agents([{"agent_id": each} for each in IDS])
+        table = Roundtable(None, pool, max_history=0)
+        began = perf_counter()
+        found = await table.discuss("work", IDS, rounds=SIZE // len(IDS))
+        spent = perf_counter() - began
+    assert all(set(each["responses"].values()) == {"yes"} for each in found)
+    return spent
+
+
+async def _bare_rounds() -> float:
+    async with Runtime(SLOTS, order="first_come") as runtime:
+        began = perf_counter()
+        for number in range(SIZE // len(IDS)):
+            tasks = [_task(f"{number}", each, deadline=120.0) for each in IDS]
+            assert (await runtime.run(tasks)).all_succeeded
+        return perf_counter() - began

@@ -98,6 +98,7 @@ if TYPE_CHECKING:
     from interlock.patterns.queue_ownership import FileOwnership
     from interlock.patterns.queue_registry import AgentRegistry
     from interlock.patterns.queue_task import AgentTask
+    from interlock.patterns.roundtable import Roundtable
     from interlock.runtime.context import TaskContext, cancelled, current
     from interlock.runtime.handle import Handle
     from interlock.runtime.run import run
@@ -183,6 +184,7 @@ __all__ = [
     "ResourceConflictError",
     "ResourceLock",
     "Retry",
+    "Roundtable",
     "RunFailed",
     "RunResult",
     "Runtime",
@@ -264,6 +266,7 @@ _HOMES = {
     "Rate": "interlock.model.limits",
     "ResourceLock": "interlock.patterns.executor_locks",
     "Retry": "interlock.model.limits",
+    "Roundtable": "interlock.patterns.roundtable",
     "RunResult": "interlock.model.result",
     "Runtime": "interlock.runtime.runtime",
     "Session": "interlock.runtime.session",

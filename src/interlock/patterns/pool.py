@@ -54,7 +54,8 @@ class AgentPool:
         options = Options(
             max_concurrent, journal, resume, workspace, grace, breaker or Breaker(), ports
         )
-        self._engine = Engine(config, agent_factory, options)
+        self.engine = Engine(config, agent_factory, options)
+        """For other systems, which let these agents work."""
         self._max_concurrent = max_concurrent
         self._members: dict[str, Member] = {}
         self._shut_down = False
@@ -65,10 +66,10 @@ class AgentPool:
 
         Spawning agent `a` is the task `spawn a` there, and its messages are `a#1`, `a#2`, ...
         """
-        return self._engine.runtime
+        return self.engine.runtime
 
     async def __aenter__(self) -> Self:
-        await self._engine.open()
+        await self.engine.open()
         return self
 
     async def __aexit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
@@ -85,7 +86,7 @@ class AgentPool:
         """
         members: dict[str, Member] = {}
         for number, given in enumerate(listed(agents, "spawn_agents")):
-            entry = self._engine.maker.entry(given, f"agent number {number}")
+            entry = self.engine.maker.entry(given, f"agent number {number}")
             agent_id = entry["agent_id"]
             if agent_id in members or agent_id in self._members:
                 where = "twice in this batch" if agent_id in members else "in the pool already"
@@ -102,8 +103,8 @@ class AgentPool:
         return found
 
     async def _spawn(self, members: Mapping[str, Member]) -> dict[str, str]:
-        runtime = await self._engine.open()
-        tasks = [self._engine.spawning(runtime, each) for each in members.values()]
+        runtime = await self.engine.open()
+        tasks = [self.engine.spawning(runtime, each) for each in members.values()]
         try:
             outcomes = (await runtime.run(tasks, fail_fast=True)).outcomes
         except FatalError as error:
@@ -112,19 +113,19 @@ class AgentPool:
             return dict(zip(members, map(not_spawned, outcomes), strict=True))
         for agent_id, member in members.items():
             member.session = await self._session_of(runtime, agent_id, member)
-            member.since = self._engine.ports.wall()
+            member.since = self.engine.ports.wall()
         return dict.fromkeys(members, "running")
 
     async def _session_of(self, runtime: Runtime, agent_id: str, member: Member) -> Session:
         """A new session; after a resume, the one that the agent had."""
         pointers = runtime.records(_POINTERS)
-        name = pointers.get(agent_id) if self._engine.resumes else None
+        name = pointers.get(agent_id) if self.engine.resumes else None
         name = name or f"{agent_id}@{runtime.run_id}"
         count, wanted = 1, name
-        while not self._engine.resumes and self._engine.sessions.find(runtime, wanted) is not None:
+        while not self.engine.resumes and self.engine.sessions.find(runtime, wanted) is not None:
             count += 1
             wanted = f"{name}~{count}"
-        session = await self._engine.sessions.of_agent(runtime, _session(wanted, member))
+        session = await self.engine.sessions.of_agent(runtime, _session(wanted, member))
         await pointers.put(agent_id, wanted)
         return session
 
@@ -134,8 +135,8 @@ class AgentPool:
             session = member.session
             if session is not None and not session.messages:
                 with contextlib.suppress(NotRunning):  # it has been shut down meanwhile
-                    runtime = self._engine.runtime
-                    await self._engine.sessions.forget(runtime, session.session_id)
+                    runtime = self.engine.runtime
+                    await self.engine.sessions.forget(runtime, session.session_id)
 
     # -- tasks ------------------------------------------------------------------------------
 
@@ -149,7 +150,7 @@ class AgentPool:
         """
         entries = [checked(each, n) for n, each in enumerate(listed(tasks, "run_parallel_tasks"))]
         limit = seconds(timeout, "timeout")
-        runtime = await self._engine.open()
+        runtime = await self.engine.open()
         answers: list[dict[str, Any] | None] = []
         questions: list[Question] = []
         for entry in entries:
@@ -163,7 +164,7 @@ class AgentPool:
             name = f"{member.agent_id}#{member.asked}"
             kwargs = entry.get("kwargs") or {}
             questions.append(Question(member, session, entry["prompt"], kwargs, name, limit))
-        outcomes = iter(await self._engine.ask(runtime, questions, fail_fast=fail_fast))
+        outcomes = iter(await self.engine.ask(runtime, questions, fail_fast=fail_fast))
         asked = iter(questions)
         return [
             self._answered(next(asked).member.agent_id, next(outcomes)) if each is None else each
@@ -176,7 +177,7 @@ class AgentPool:
         assert member.session is not None
         if wanted is None or wanted == member.session.session_id:
             return member, member.session
-        return member, await self._engine.sessions.of_agent(runtime, _session(wanted, member))
+        return member, await self.engine.sessions.of_agent(runtime, _session(wanted, member))
 
     def member(self, agent_id: str) -> Member:
         """An agent that can be asked; AgentError if there is none of that id."""
@@ -189,7 +190,7 @@ class AgentPool:
         return member
 
     def _answered(self, agent_id: str, outcome: Outcome[Any]) -> dict[str, Any]:
-        refused = self._engine.outages.turned_away(outcome)
+        refused = self.engine.outages.turned_away(outcome)
         if refused is not None:
             return answer(agent_id, "error", error=refused)
         return answered(agent_id, outcome)
@@ -200,8 +201,8 @@ class AgentPool:
         """How many agents there are, and what each of them does at this moment."""
         runtime = None
         with contextlib.suppress(NotRunning):
-            runtime = self._engine.runtime
-        now = self._engine.ports.wall()
+            runtime = self.engine.runtime
+        now = self.engine.ports.wall()
         return {
             "total_agents": len(self._members),
             "max_concurrent": self._max_concurrent,
@@ -219,7 +220,7 @@ class AgentPool:
     async def _end(self, timeout: float | None, *, cancel: bool) -> list[str]:
         self._shut_down = True
         try:
-            stubborn = await self._engine.close(timeout, cancel=cancel)
+            stubborn = await self.engine.close(timeout, cancel=cancel)
         finally:
             self._members.clear()
         if stubborn:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -60,6 +61,7 @@ class Engine:
         self._options = options._replace(grace=seconds(options.grace, "grace"))
         self._shared = SharedRuntime(self._make, self._opened)
         self.outages = Outages(options.breaker)
+        self._names: Counter[tuple[str, str]] = Counter()
         self._process = f"{self.ports.chance.getrandbits(64):x}"
         self._make()  # at once: it has the errors for impossible options
 
@@ -97,6 +99,12 @@ class Engine:
     def runtime(self) -> Runtime:
         """The run; NotRunning if it has not begun, or is over."""
         return self._shared.runtime
+
+    def fresh_name(self, runtime: Runtime, name: str) -> str:
+        """A name for several tasks together, which this process has not used in this run."""
+        used = (runtime.run_id, name)
+        self._names[used] += 1
+        return name if self._names[used] == 1 else f"{name}~{self._names[used]}"
 
     async def close(self, timeout: float | None = None, *, cancel: bool = True) -> list[str]:
         """Take no more work and end the run; the agents that would not stop.
@@ -143,14 +151,22 @@ class Engine:
     # -- asking them ------------------------------------------------------------------------
 
     async def ask(
-        self, runtime: Runtime, questions: Sequence[Question], *, fail_fast: bool = False
+        self,
+        runtime: Runtime,
+        questions: Sequence[Question],
+        *,
+        fail_fast: bool = False,
+        each: Callable[[Question, Outcome[Any]], None] | None = None,
     ) -> list[Outcome[Any]]:
-        """Ask agents, and wait for the outcome of each. Whoever stops waiting cancels them."""
+        """Ask agents, and wait for the outcome of each. Whoever stops waiting cancels them.
+
+        `each` is called as the outcomes come, on the loop; it must not raise.
+        """
         tasks = [self._asking(runtime, each) for each in questions]
         handles = runtime.submit_all(tasks, fail_fast=fail_fast)
         for question, handle in zip(questions, handles, strict=True):
             self.outages.asked(question.member, handle)
-            handle.when_settled(partial(self._settled, question.member, handle))
+            handle.when_settled(partial(self._settled, question, handle, each))
         try:
             return [await handle for handle in handles]
         except BaseException:
@@ -163,6 +179,7 @@ class Engine:
         member, session = question.member, question.session
         if member.answer is None:
             member.answer = self._answering(member)
+        through = self.outages.through(runtime, member)
         labels = {"agent": member.agent_id, "session": session.session_id}
         if question.aside:
             labels[_ASIDE] = "yes"
@@ -171,7 +188,7 @@ class Engine:
             member.answer,
             prompt=question.prompt,
             kwargs=question.kwargs,
-            claims=(claim_on(session.session_id), *map(uses, self.outages.through(runtime, member))),
+            claims=(claim_on(session.session_id), *map(uses, through)),
             timeout=question.timeout,
             deadline=question.deadline,
             labels=labels,
@@ -194,10 +211,18 @@ class Engine:
 
         return answer
 
-    def _settled(self, member: Member, handle: Handle[Any], error: BaseException | None) -> None:
+    def _settled(
+        self,
+        question: Question,
+        handle: Handle[Any],
+        each: Callable[[Question, Outcome[Any]], None] | None,
+        error: BaseException | None,
+    ) -> None:
         self.outages.settled(handle)
         if handle.outcome is not None:
-            member.settled(handle.outcome)
+            question.member.settled(handle.outcome)
+            if each is not None:
+                each(question, handle.outcome)
 
 
 def _has_ended(runtime: Runtime, task_id: str) -> bool:

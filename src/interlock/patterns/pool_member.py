@@ -54,5 +54,5 @@ class Question(NamedTuple):
     kwargs: Mapping[str, Any]
     name: str
     timeout: float | None = None
-    deadline: datetime | None = None
+    deadline: float | datetime | None = None
     aside: bool = False
