@@ -30,7 +30,8 @@ def measure() -> Iterator[Figure]:
 
 
 def _against(system: str, what: str, ours: Measured, by_hand: Measured) -> Iterator[Figure]:
-    spent, bare = [], []
+    spent: list[float] = []
+    bare: list[float] = []
     for _ in range(ROUNDS):
         for measured, times in ((by_hand, bare), (ours, spent)):
             gc.collect()

@@ -146,7 +146,7 @@ class ChatEngine:
         (outcome,) = await engine.ask(await engine.open(), [question])
         if outcome.succeeded:
             return outcome.result
-        refused = engine.outages.turned_away(outcome)
+        refused = engine.outages.turned_away(outcome.task_id)
         late = f"no answer within {limit:g} s" if outcome.status is State.TIMED_OUT else ""
         raise AgentError(
             f"agent {agent_id!r}: {refused or late or outcome.reason}", agent_id

@@ -190,7 +190,7 @@ class AgentPool:
         return member
 
     def _answered(self, agent_id: str, outcome: Outcome[Any]) -> dict[str, Any]:
-        refused = self.engine.outages.turned_away(outcome)
+        refused = self.engine.outages.turned_away(outcome.task_id)
         if refused is not None:
             return answer(agent_id, "error", error=refused)
         return answered(agent_id, outcome)

@@ -173,6 +173,7 @@ class Engine:
             with contextlib.suppress(InterlockError):  # the run may be over, with all in it
                 for handle in handles:
                     handle.cancel("nobody waits for it any more")
+                    self.outages.turned_away(handle.task_id)
             raise
 
     def _asking(self, runtime: Runtime, question: Question) -> Task:
@@ -206,7 +207,7 @@ class Engine:
             output = await member.call(ctx, **kwargs)
             if _ASIDE not in task.labels:
                 ctx.check_open()  # an answer that comes too late was not given
-                await self.sessions.said(runtime, session, task.id, task.prompt or "", output)
+                await self.sessions.said(runtime, session, task.id, ctx.prompt or "", output)
             return output
 
         return answer

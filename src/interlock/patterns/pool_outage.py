@@ -6,7 +6,7 @@ from typing import Any
 
 from interlock.model.event import Event, Kind
 from interlock.model.limits import Breaker
-from interlock.model.outcome import Outcome, State
+from interlock.model.outcome import State
 from interlock.model.throttled import OpenBreaker
 from interlock.patterns.pool_member import Member
 from interlock.runtime.handle import Handle
@@ -83,6 +83,6 @@ class Outages:
                 self._turned_away[task_id] = said
                 handle.cancel(said)
 
-    def turned_away(self, outcome: Outcome[Any]) -> str | None:
+    def turned_away(self, task_id: str) -> str | None:
         """Why a message was not even tried, if so. It is told once."""
-        return self._turned_away.pop(outcome.task_id, None)
+        return self._turned_away.pop(task_id, None)

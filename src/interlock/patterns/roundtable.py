@@ -151,7 +151,7 @@ class Roundtable:
 
         outcomes = await engine.ask(runtime, questions, each=arrived)
         for outcome in outcomes:
-            engine.outages.turned_away(outcome)  # its reason says the same
+            engine.outages.turned_away(outcome.task_id)  # its reason says the same
         return outcomes
 
     def _tell(self, number: int | str, agent_id: str, text: str) -> None:

@@ -34,7 +34,7 @@ def within(agent: Any) -> Callable[..., Awaitable[Any]]:
         outcome = await ctx.submit(
             agent,
             id=ctx.fresh_id("agent"),
-            prompt=task.prompt,
+            prompt=ctx.prompt,
             kwargs=kwargs,
             claims=[each for each in task.claims if each.mode is not Mode.USE],
             priority=task.priority,

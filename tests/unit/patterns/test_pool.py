@@ -456,3 +456,23 @@ def test_calls_may_be_repeated_and_overlap() -> None:
         await pool.shutdown()
 
     played(main)
+
+
+def test_an_agent_may_ask_another_one_of_its_pool_also_when_there_is_one_slot() -> None:
+    async def main() -> None:
+        cast = Cast()
+        async with pool_of(cast, max_concurrent=1) as pool:
+
+            async def asks(ctx: TaskContext) -> Any:
+                (found,) = await pool.run_parallel_tasks(tasks(str(ctx.prompt), prompt="help"))
+                return found["output"] or found["error"]
+
+            cast.does["a"] = asks
+            await pool.spawn_agents(agents("a", "b"))
+            (found,) = await pool.run_parallel_tasks(tasks("a", prompt="b"))
+            assert found["output"] == "b: help"
+            # Its own session is its own until it has answered: that wait would never end.
+            (found,) = await pool.run_parallel_tasks(tasks("a", prompt="a"))
+            assert "WouldDeadlock" in found["error"]
+
+    played(main)
