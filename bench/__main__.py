@@ -10,7 +10,23 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
 
-from bench import across_threads, coordinator, p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, plan
+from bench import (
+    across_threads,
+    coordinator,
+    p1,
+    p2,
+    p3,
+    p4,
+    p5,
+    p6,
+    p7,
+    p8,
+    p9,
+    p10,
+    p11,
+    plan,
+    systems,
+)
 from bench.figure import Figure
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
@@ -28,6 +44,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "coordinator": coordinator.measure,
     "queue": across_threads.measure,
     "plan": plan.measure,
+    "systems": systems.measure,
 }
 LATEST = Path(__file__).parent / "results" / "latest.json"
 

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from interlock.model.template import Template
     from interlock.model.usage import Usage
     from interlock.model.why import Explanation
+    from interlock.patterns.chat import ChatEngine, SessionManager
     from interlock.patterns.coordinator import ParallelAgentCoordinator
     from interlock.patterns.coordinator_models import AgentPlugin, StateManager, SubTask
     from interlock.patterns.executor import ParallelExecutor
@@ -93,15 +94,19 @@ if TYPE_CHECKING:
     )
     from interlock.patterns.executor_shutdown import ShutdownManager, ShutdownResult
     from interlock.patterns.orchestrator import Orchestrator
+    from interlock.patterns.pool import AgentPool
+    from interlock.patterns.pool_config import EngineConfig
     from interlock.patterns.queue import TaskQueue
     from interlock.patterns.queue_delegate import delegate_tasks_parallel
     from interlock.patterns.queue_ownership import FileOwnership
     from interlock.patterns.queue_registry import AgentRegistry
     from interlock.patterns.queue_task import AgentTask
+    from interlock.patterns.roundtable import Roundtable
     from interlock.runtime.context import TaskContext, cancelled, current
     from interlock.runtime.handle import Handle
     from interlock.runtime.run import run
     from interlock.runtime.runtime import Runtime
+    from interlock.runtime.session import Message, Session
     from interlock.runtime.waits import Question
 
     __version__: str
@@ -126,6 +131,7 @@ __all__ = [
     "AgentFailed",
     "AgentOutcome",
     "AgentPlugin",
+    "AgentPool",
     "AgentRegistry",
     "AgentTask",
     "AlreadyRunning",
@@ -135,12 +141,14 @@ __all__ = [
     "BlankId",
     "Breaker",
     "ChangedTask",
+    "ChatEngine",
     "ChildWouldDeadlock",
     "Claim",
     "ClaimOutsideWorkspace",
     "ClockWentBack",
     "DependencyCycle",
     "DuplicateId",
+    "EngineConfig",
     "EngineError",
     "ErrorRecord",
     "Event",
@@ -159,6 +167,7 @@ __all__ = [
     "KernelError",
     "Kind",
     "Load",
+    "Message",
     "NotAnAgent",
     "NotRunning",
     "NotStorable",
@@ -181,9 +190,12 @@ __all__ = [
     "ResourceConflictError",
     "ResourceLock",
     "Retry",
+    "Roundtable",
     "RunFailed",
     "RunResult",
     "Runtime",
+    "Session",
+    "SessionManager",
     "ShutdownManager",
     "ShutdownResult",
     "ShuttingDown",
@@ -217,7 +229,6 @@ __all__ = [
 
 # Where a public name lives, unless it is an error.
 _HOMES = {
-    "__version__": "interlock.version",
     "PARALLEL_AGENT_CANCELLED": "interlock.patterns.executor_events",
     "PARALLEL_AGENT_COMPLETE": "interlock.patterns.executor_events",
     "PARALLEL_AGENT_ERROR": "interlock.patterns.executor_events",
@@ -230,14 +241,18 @@ _HOMES = {
     "PARALLEL_LOCK_RELEASE_ERROR": "interlock.patterns.executor_events",
     "PARALLEL_PROGRESS_UPDATE": "interlock.patterns.executor_events",
     "PARALLEL_VALIDATION_ERROR": "interlock.patterns.executor_events",
+    "__version__": "interlock.version",
     "AgentAssignment": "interlock.patterns.executor_models",
     "AgentOutcome": "interlock.patterns.executor_models",
     "AgentPlugin": "interlock.patterns.coordinator_models",
+    "AgentPool": "interlock.patterns.pool",
     "AgentRegistry": "interlock.patterns.queue_registry",
     "AgentTask": "interlock.patterns.queue_task",
     "Auto": "interlock.model.load",
     "Breaker": "interlock.model.limits",
+    "ChatEngine": "interlock.patterns.chat",
     "Claim": "interlock.model.claim",
+    "EngineConfig": "interlock.patterns.pool_config",
     "ErrorRecord": "interlock.model.outcome",
     "Event": "interlock.model.event",
     "Explanation": "interlock.model.why",
@@ -247,6 +262,7 @@ _HOMES = {
     "InMemoryResourceLock": "interlock.patterns.executor_locks",
     "Kind": "interlock.model.event",
     "Load": "interlock.model.load",
+    "Message": "interlock.runtime.session",
     "Orchestrator": "interlock.patterns.orchestrator",
     "Outcome": "interlock.model.outcome",
     "ParallelAgentCoordinator": "interlock.patterns.coordinator",
@@ -261,8 +277,11 @@ _HOMES = {
     "Rate": "interlock.model.limits",
     "ResourceLock": "interlock.patterns.executor_locks",
     "Retry": "interlock.model.limits",
+    "Roundtable": "interlock.patterns.roundtable",
     "RunResult": "interlock.model.result",
     "Runtime": "interlock.runtime.runtime",
+    "Session": "interlock.runtime.session",
+    "SessionManager": "interlock.patterns.chat",
     "ShutdownManager": "interlock.patterns.executor_shutdown",
     "ShutdownResult": "interlock.patterns.executor_shutdown",
     "State": "interlock.model.outcome",

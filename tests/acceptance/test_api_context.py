@@ -22,7 +22,7 @@ async def test_what_an_agent_sees_of_its_task(workspace: Path) -> None:
         assert ctx.attempt == 1
         assert ctx.workspace == workspace
         assert isinstance(ctx.workspace, Path)
-        assert ctx.session == f"{rt.run_id}/me"
+        assert ctx.session.session_id == f"{rt.run_id}/me"
         assert ctx.results == {}
         assert not ctx.cancelled()
         assert not interlock.cancelled()

@@ -549,6 +549,19 @@ async def test_backoff_attempts_tokens_usage_and_priority_go_on_where_they_were(
     assert starts[1] >= until[0] - 1e-3
 
 
+async def test_a_deadline_that_is_a_moment_is_the_one_that_was_said_last(tmp_path: Path) -> None:
+    stay, later = Stay(), Stay()
+
+    async def program(rt: Runtime) -> None:
+        rt.submit(stay, deadline=datetime.now(UTC) + timedelta(hours=1))
+        await stay.began.wait()
+
+    copy = await killed(tmp_path / "j.db", program)
+    async with Runtime(journal=copy, resume=True) as rt:
+        handle = rt.submit(later, deadline=datetime.now(UTC) + timedelta(milliseconds=1))
+        assert (await handle).status is State.TIMED_OUT
+
+
 async def test_a_deadline_does_not_begin_anew(tmp_path: Path) -> None:
     stay = Stay()
 

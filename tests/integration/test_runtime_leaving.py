@@ -216,6 +216,39 @@ async def test_shutdown_stops_what_does_not_finish_within_its_grace() -> None:
         assert (await handle).status is State.CANCELLED
 
 
+async def test_shutdown_with_cancel_stops_at_once_what_runs() -> None:
+    running, stopped = asyncio.Event(), asyncio.Event()
+
+    async def takes_its_time() -> None:
+        running.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            stopped.set()
+
+    async with Runtime() as rt:
+        handle = rt.submit(takes_its_time)
+        await running.wait()
+        await rt.shutdown(grace=3600, cancel=True)
+        assert stopped.is_set()
+        assert (await handle).status is State.CANCELLED
+
+
+async def test_the_grace_of_a_shutdown_with_cancel_is_all_that_stubborn_attempts_get(
+    sleeper: Sleeper,
+) -> None:
+    with pytest.raises(AttemptsStillAlive, match="'sleeps'"):
+        async with Runtime(grace=300) as rt:
+            rt.submit(sleeper, id="sleeps")
+            await sleeper.falls_asleep()
+            began = time.monotonic()
+            try:
+                await rt.shutdown(grace=0, cancel=True)
+            finally:
+                assert time.monotonic() - began < 0.9  # no last words on top of it
+
+
 async def test_leaving_after_a_shutdown_in_vain_does_not_wait_once_more(sleeper: Sleeper) -> None:
     began = time.monotonic()
     with pytest.raises(AttemptsStillAlive, match="'sleeps'"):

@@ -14,11 +14,13 @@ from interlock import (
     Event,
     Explanation,
     Handle,
+    Message,
     Outcome,
     Progress,
     Retry,
     RunResult,
     Runtime,
+    Session,
     State,
     Task,
     TaskContext,
@@ -139,7 +141,8 @@ async def contexts_are_typed(ctx: TaskContext) -> None:
     assert_type(ctx.prompt, str | None)
     assert_type(ctx.attempt, int)
     assert_type(ctx.workspace, Path)
-    assert_type(ctx.session, str)
+    assert_type(ctx.session, Session)
+    assert_type(ctx.session.messages, tuple[Message, ...])
     assert_type(ctx.results, Mapping[str, Outcome[Any]])
     assert_type(ctx.extra, tuple[Claim, ...])
     assert_type(await ctx.ask("Land it?"), str)

@@ -25,7 +25,9 @@ class MemoryRecords:
         return iter(copy.deepcopy(sorted(self._values.items())))
 
     async def put(self, key: str, value: Any) -> None:
-        self._values[key] = copy.deepcopy(value)
+        # Text cannot change, and much of what is kept is text.
+        flat = type(value) is tuple and all(type(each) is str for each in value)
+        self._values[key] = value if flat else copy.deepcopy(value)
 
     async def delete(self, key: str) -> None:
         self._values.pop(key, None)

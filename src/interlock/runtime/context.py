@@ -19,6 +19,7 @@ from interlock.model.task import Task
 from interlock.model.template import Template
 from interlock.model.usage import Usage
 from interlock.runtime.data import copied
+from interlock.runtime.session import Session
 from interlock.runtime.submitting import Submitting
 from interlock.runtime.wait import Wait
 
@@ -69,6 +70,7 @@ class TaskContext(Submitting):
         "_over",
         "_renamed",
         "_results",
+        "_session",
         "_shell",
         "attempt",
         "extra",
@@ -83,6 +85,7 @@ class TaskContext(Submitting):
         self._backend: Backend | None = None
         self._renamed: dict[str, str] | None = None
         self._names: dict[str, int] | None = None
+        self._session: Session | None = None
         self.attempt = attempt
         """Which try this is, from 1."""
         self.token = token
@@ -109,9 +112,20 @@ class TaskContext(Submitting):
         return self._shell.workspace.root
 
     @property
-    def session(self) -> str:
-        """A name for what the agent remembers: the same for all attempts of this task."""
-        return f"{self._shell.run_id}/{self._handle.task.id}"
+    def session(self) -> Session:
+        """What the agent remembers: the same for all attempts of this task.
+
+        Where somebody keeps sessions (`AgentPool`), it is the one that this message is a part of.
+        Otherwise nothing was said in it yet, and its name is the agent's to use.
+        """
+        parent = self._handle.parent
+        above = None if parent is None else self._shell.attempts.alive.get(parent[1])
+        inherited = None if above is None else above._session
+        return self._session or inherited or Session(f"{self._shell.run_id}/{self._handle.task.id}")
+
+    def join(self, session: Session) -> None:
+        """For whoever keeps sessions: this attempt and its children are a part of one."""
+        self._session = session
 
     @property
     def results(self) -> Mapping[str, Outcome[Any]]:

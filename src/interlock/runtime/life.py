@@ -230,8 +230,11 @@ class Life:
 
     # -- shutdown and signals ---------------------------------------------------------------
 
-    async def shut_down(self, grace: float) -> None:
-        """Start nothing more, let what runs finish within `grace`, then stop it."""
+    async def shut_down(self, grace: float, *, cancel: bool = False) -> None:
+        """Start nothing more, let what runs finish within `grace`, then stop it.
+
+        With `cancel` it is stopped at once, and the grace is for stopping.
+        """
         shell = self.shell
         shell.take_in(s.Drain())
         for handle in list(shell.handles.values()):
@@ -239,10 +242,11 @@ class Life:
             if handle.outcome is None and handle.parent is None and handle.state in _NOT_STARTED:
                 shell.take_in(s.Cancel(handle.task_id, "the run was shut down"))
         # Until nothing runs, not until all have ended: what fails now cannot start again.
-        if await self._wait(shell.is_idle, grace) is None:
+        to_finish, to_stop = (0.0, grace) if cancel else (grace, _LAST_WORDS)
+        if await self._wait(shell.is_idle, to_finish) is None:
             self._stop_everything()
-            shell.attempts.remind(_LAST_WORDS / 2)  # and then killed, where that is possible
-        cancelled = await self._wait(shell.is_quiet, _LAST_WORDS)
+            shell.attempts.remind(to_stop / 2)  # and then killed, where that is possible
+        cancelled = await self._wait(shell.is_quiet, to_stop)
         alive = [context.task.id for context in shell.attempts.alive.values()]
         cancelled = await self._finish(alive) or cancelled
         if alive:

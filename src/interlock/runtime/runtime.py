@@ -188,13 +188,13 @@ class Runtime(Submitting):
         """Wait until everything that was submitted, cancelled or answered so far is durable."""
         await self._shell.saved()
 
-    async def shutdown(self, grace: Duration = 30.0) -> None:
+    async def shutdown(self, grace: Duration = 30.0, *, cancel: bool = False) -> None:
         """Start nothing more, let what runs finish within `grace`, then stop it.
 
-        What has not started is cancelled at once. Raises AttemptsStillAlive, naming those that
-        would not stop.
+        What has not started is cancelled at once; with `cancel` also what runs, and `grace` is how
+        long it may take to stop. Raises AttemptsStillAlive, naming those that would not.
         """
-        await self._running().shut_down(seconds(grace, "grace"))
+        await self._running().shut_down(seconds(grace, "grace"), cancel=cancel)
 
     def _running(self) -> Life:
         if self._life is None:

@@ -99,6 +99,8 @@ class _Batch:
         if key is not None:
             self._keys[key] = handle
         found = None if shell.remembered is None else shell.remembered.find(resolved)
+        if isinstance(found, s.Past) and isinstance(task.deadline, datetime):
+            found = found._replace(deadline_at=None)  # a moment is said anew, a duration goes on
         if isinstance(found, Outcome):
             handle.outcome = as_type(found, task.output)
             self._recalled.append(handle)

@@ -121,13 +121,16 @@ class Submitting:
             shell.door.wait(shell.saved, None)  # a thread can wait for its acknowledgement
         return handle
 
-    def submit_all(self, tasks: Iterable[Task]) -> list[Handle[Any]]:
+    def submit_all(self, tasks: Iterable[Task], *, fail_fast: bool = False) -> list[Handle[Any]]:
         """Submit tasks together, all of them or, with an error, none; a handle for each.
 
-        They may come after each other in any order.
+        They may come after each other in any order. With `fail_fast` the first one that does not
+        succeed cancels the others.
         """
         shell, parent = self._submits_to()
-        handles = shell.door.call(shell.submit, list(tasks), copy_context(), parent)
+        group = shell.door.call(shell.fresh_group) if fail_fast else ""
+        listed = list(tasks)
+        handles = shell.door.call(shell.submit, listed, copy_context(), parent, group, fail_fast)
         if shell.is_durable and not shell.door.is_home():
             shell.door.wait(shell.saved, None)
         return handles

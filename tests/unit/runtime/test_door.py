@@ -131,6 +131,21 @@ async def test_several_tasks_are_submitted_together_or_not_at_all() -> None:
 
 
 @story
+async def test_of_tasks_that_are_submitted_together_the_first_failure_can_cancel_the_others() -> (
+    None
+):
+    async def fails() -> None:
+        raise OSError
+
+    async def stays() -> None:
+        await asyncio.Event().wait()
+
+    async with Runtime() as rt:
+        handles = rt.submit_all([Task("a", fails), Task("b", stays)], fail_fast=True)
+        assert [(await each).status for each in handles] == [State.FAILED, State.CANCELLED]
+
+
+@story
 async def test_who_runs_is_told_with_its_claims_until_it_is_gone() -> None:
     entered, leave = asyncio.Event(), asyncio.Event()
 

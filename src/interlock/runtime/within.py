@@ -1,0 +1,49 @@
+"""Calling an agent inside the attempt of another: how a system puts something around its agents."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from interlock.errors import AgentFailed
+from interlock.execution.manner import Place, manner_of
+from interlock.model.claim import Mode
+from interlock.runtime.context import TaskContext
+
+
+def within(agent: Any) -> Callable[..., Awaitable[Any]]:
+    """A way to call any agent inside an attempt: `await call(ctx, **kwargs)`; NotAnAgent for none.
+
+    An async agent is a part of that attempt. Any other is a child of it, in a thread or a process
+    of its own, with the same prompt and session. It holds what the attempt holds alone as well:
+    a thread goes on when the attempt that waits for it has been told to stop.
+    """
+    manner = manner_of(agent)
+    call = manner.call
+    if manner.place is Place.LOOP:
+        if manner.wants_context:
+            return call
+
+        async def without_context(_ctx: TaskContext, **kwargs: Any) -> Any:
+            return await call(**kwargs)
+
+        return without_context
+
+    async def as_child(ctx: TaskContext, **kwargs: Any) -> Any:
+        task = ctx.task
+        outcome = await ctx.submit(
+            agent,
+            id=ctx.fresh_id("agent"),
+            prompt=ctx.prompt,
+            kwargs=kwargs,
+            claims=[each for each in task.claims if each.mode is not Mode.USE],
+            priority=task.priority,
+            labels=task.labels,
+        )
+        if any(outcome.usage):
+            ctx.usage(**outcome.usage._asdict())
+        if outcome.succeeded:
+            return outcome.result
+        raise outcome.exception or AgentFailed(outcome.reason or str(outcome.status))
+
+    return as_child
