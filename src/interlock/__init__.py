@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from interlock.model.template import Template
     from interlock.model.usage import Usage
     from interlock.model.why import Explanation
+    from interlock.patterns.cron import CronScheduler
     from interlock.patterns.executor import ParallelExecutor
     from interlock.patterns.executor_events import (
         PARALLEL_AGENT_CANCELLED,
@@ -135,6 +136,7 @@ __all__ = [
     "Claim",
     "ClaimOutsideWorkspace",
     "ClockWentBack",
+    "CronScheduler",
     "DependencyCycle",
     "DuplicateId",
     "EngineError",
@@ -229,6 +231,7 @@ _HOMES = {
     "Auto": "interlock.model.load",
     "Breaker": "interlock.model.limits",
     "Claim": "interlock.model.claim",
+    "CronScheduler": "interlock.patterns.cron",
     "ErrorRecord": "interlock.model.outcome",
     "Event": "interlock.model.event",
     "Explanation": "interlock.model.why",

@@ -1,0 +1,136 @@
+"""Firings that are under way, and what is told of them when they are over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+from interlock.model.outcome import ErrorRecord, Outcome, State
+from interlock.patterns.cron_book import at, moment
+from interlock.patterns.cron_job import job_of
+from interlock.runtime.handle import Handle
+
+Trigger = Literal["schedule", "manual", "batch"]
+_STATUS = {State.SUCCEEDED: "success", State.TIMED_OUT: "timeout", State.CANCELLED: "cancelled"}
+_NOT_STARTED = (State.BLOCKED, State.WAITING, State.RETRYING)
+
+
+class Firing(NamedTuple):
+    """One time that a job runs."""
+
+    job_id: str
+    name: str
+    """The id of its task."""
+    trigger: Trigger
+    due: float | None = None
+
+
+class Firings:
+    """Those that have no outcome yet, by the ids of their tasks."""
+
+    def __init__(self, ended: Callable[[Firing, Outcome[Any]], None]) -> None:
+        self._ended = ended
+        self._under_way: dict[str, tuple[Firing, Handle[Any]]] = {}
+        self._quiet = asyncio.Event()
+        self._quiet.set()
+
+    def __len__(self) -> int:
+        return len(self._under_way)
+
+    def follow(self, firing: Firing, handle: Handle[Any], siblings: Iterable[Firing] = ()) -> None:
+        """From now on it is under way. If it fails, so do these siblings."""
+        self._under_way[firing.name] = (firing, handle)
+        self._quiet.clear()
+        handle.when_settled(partial(self._settled, firing, handle, siblings))
+
+    def _settled(
+        self,
+        firing: Firing,
+        handle: Handle[Any],
+        siblings: Iterable[Firing],
+        error: BaseException | None,
+    ) -> None:
+        del self._under_way[firing.name]
+        if not self._under_way:
+            self._quiet.set()
+        if handle.outcome is not None:  # otherwise the run was cut short, and will be taken up
+            self._ended(firing, handle.outcome)
+            if not handle.outcome.succeeded:
+                self.cancel(f"{firing.job_id!r} did not succeed", siblings)
+
+    async def quiet(self) -> None:
+        """Wait until none is under way."""
+        await self._quiet.wait()
+
+    def of(self, job_id: str) -> dict[str, State]:
+        """Those of one job, and how far they are."""
+        return {
+            name: handle.state
+            for name, (firing, handle) in self._under_way.items()
+            if firing.job_id == job_id
+        }
+
+    def one_waits(self, job_id: str) -> bool:
+        """Whether a scheduled firing of this job is still to start, or to start again."""
+        return any(
+            handle.state in _NOT_STARTED
+            for firing, handle in self._under_way.values()
+            if firing.job_id == job_id and firing.trigger == "schedule"
+        )
+
+    def call_off(self, job_id: str, reason: str) -> None:
+        """End the scheduled firings of a job that have not started; what runs goes on."""
+        for firing, handle in list(self._under_way.values()):
+            mine = firing.job_id == job_id and firing.trigger == "schedule"
+            if mine and handle.state in _NOT_STARTED:
+                handle.cancel(reason)
+
+    def cancel(self, reason: str, firings: Iterable[Firing] | None = None) -> None:
+        """End all of them, or those named, as far as they have not ended."""
+        names = [*self._under_way] if firings is None else [each.name for each in firings]
+        for name in names:
+            if name in self._under_way:
+                self._under_way[name][1].cancel(reason)
+
+
+def firing_of(name: str) -> Firing | None:
+    """The firing whose task has this id; None if it is somebody else's."""
+    found = job_of(name)
+    if found is None:
+        return None
+    job_id, which = found
+    trigger: Trigger = "manual" if which.startswith("manual-") else "batch"
+    due = at(which)
+    return Firing(job_id, name, trigger if due is None else "schedule", due)
+
+
+def entry(firing: Firing, outcome: Outcome[Any]) -> dict[str, Any]:
+    """What callers and the book are told of a firing; the book without its output."""
+    return {
+        "job_id": firing.job_id,
+        "status": _STATUS.get(outcome.status, "error"),
+        "error": None if outcome.succeeded else outcome.reason,
+        "attempts": outcome.attempts,
+        "trigger": firing.trigger,
+        "task_id": firing.name,
+        "scheduled_at": None if firing.due is None else moment(firing.due),
+        "started_at": _text(outcome.started_at),
+        "ended_at": _text(outcome.ended_at),
+        "duration_s": outcome.duration,
+    }
+
+
+def refused(firing: Firing, error: Exception, now: float) -> dict[str, Any]:
+    """The same, of a firing that the run did not take in."""
+    when = datetime.fromtimestamp(now, UTC)
+    record = ErrorRecord(type(error).__name__, str(error))
+    return entry(
+        firing, Outcome(firing.name, State.FAILED, error=record, attempts=0, ended_at=when)
+    )
+
+
+def _text(when: datetime | None) -> str | None:
+    return None if when is None else moment(when.timestamp())
