@@ -20,7 +20,7 @@ from interlock.patterns.cron_firings import Firing, Firings, Trigger, entry, fir
 from interlock.patterns.cron_job import Job, made, name_of
 from interlock.patterns.cron_recall import abandon, recall
 from interlock.patterns.cron_roster import Roster
-from interlock.runtime.limits import MaxParallel, slots_of
+from interlock.runtime.limits import MaxParallel
 from interlock.runtime.ports import Ports
 from interlock.runtime.runtime import Runtime
 from interlock.runtime.shared import SharedRuntime
@@ -60,7 +60,6 @@ class CronScheduler:
         grace: Duration = 30.0,
         ports: Ports | None = None,
     ) -> None:
-        slots_of(max_concurrent)
         given = config.get("timezone") if isinstance(config, Mapping) else None
         self._timezone: str | None = given or getattr(config, "timezone", None)
         self._options: dict[str, Any] = {
@@ -75,6 +74,7 @@ class CronScheduler:
             "changed": "rerun",
             "ports": ports,
         }
+        Runtime(**self._options)  # at once: it has the errors for impossible options
         self._is_durable = journal is not None
         self._shared = SharedRuntime(lambda: Runtime(**self._options), self._opened)
         self._clock = Clock((ports or Ports()).wall, self._look)
@@ -87,6 +87,8 @@ class CronScheduler:
         """Done when the clock has stopped; there once it was started."""
         self._chores: set[asyncio.Task[None]] = set()
         self._renewing = self._writing = False
+        self._interrupted = False
+        """The run takes no more, as after a signal: what is under way is left to be taken up."""
 
     # -- jobs -------------------------------------------------------------------------------
 
@@ -286,7 +288,7 @@ class CronScheduler:
         self._stop()
         self._shared.refuse()
         try:
-            if not cancel:
+            if not cancel or self._interrupted:
                 await self._firings.quiet()
         finally:
             self._firings.cancel("the scheduler was left")
@@ -338,13 +340,11 @@ class CronScheduler:
             for job in self._roster.due(now):
                 self._fire(job, now)
         except (ShuttingDown, NotRunning) as error:
-            self._stop(error)  # a signal, or a run that came to grief: leaving it tells more
+            self._interrupted = True
+            self._stop(error)
         except Exception as error:  # a clock that stops without a word would be worst
             LOGGER.error("cron_stopped", exc_info=error)
             self._stop(error)
-        if len(self._names) >= RENEWED_AFTER and not len(self._firings) and self._clock.is_running:
-            self._renewing = True
-            self._chore(self._renew(), "cron-renewal")
         return self._roster.next_due()
 
     def _fire(self, job: Job, now: float) -> None:
@@ -372,6 +372,10 @@ class CronScheduler:
             self._book.page(firing.job_id).ended(entry(firing, outcome))
             self._book.changed(firing.job_id)
             self._write_soon()
+        is_old = len(self._names) >= RENEWED_AFTER and not len(self._firings)
+        if is_old and self._clock.is_running and not self._renewing:
+            self._renewing = True
+            self._chore(self._renew(), "cron-renewal")
 
     async def _renew(self) -> None:
         try:

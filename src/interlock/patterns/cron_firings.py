@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
+from interlock.errors import NotRunning, ShuttingDown
 from interlock.model.outcome import ErrorRecord, Outcome, State
 from interlock.patterns.cron_book import at, moment
 from interlock.patterns.cron_job import job_of
@@ -93,7 +95,8 @@ class Firings:
         names = [*self._under_way] if firings is None else [each.name for each in firings]
         for name in names:
             if name in self._under_way:
-                self._under_way[name][1].cancel(reason)
+                with contextlib.suppress(ShuttingDown, NotRunning):  # then nothing runs any more
+                    self._under_way[name][1].cancel(reason)
 
 
 def firing_of(name: str) -> Firing | None:
