@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from interlock import CronScheduler, Event, Kind
+from interlock import CronScheduler, Event, Kind, TaskContext
 from interlock.journal.reader import Reader
 from interlock.testing.faulty_disk import Fault, FaultyDisk
 from interlock.testing.interruptions import crash_at
@@ -83,10 +83,13 @@ def test_what_was_disabled_or_removed_stays_so_until_somebody_enables_it(lives: 
             cron.enable("removed")
             await asyncio.sleep(60)
 
-    async def fourth(cron: CronScheduler) -> None:
+    async def fourth(cron: CronScheduler, *enabled: bool) -> None:
         add(cron)
+        if not any(enabled):
+            cron.disable("back")
+            cron.disable("removed")
         async with cron:
-            assert [each["enabled"] for each in cron.list()] == [False, True, True]
+            assert [each["enabled"] for each in cron.list()] == list(enabled)
 
     for program in (first, second):
         lives.live(program).value()
@@ -94,7 +97,8 @@ def test_what_was_disabled_or_removed_stays_so_until_somebody_enables_it(lives: 
     lives.live(third).value()
     assert {each.task.partition("@")[0] for each in lives.visits} == {"cron-back", "cron-removed"}
     assert len(lives.minutes()) == 2
-    lives.live(fourth).value()
+    lives.live(lambda cron: fourth(cron, False, True, True)).value()
+    lives.live(lambda cron: fourth(cron, False, False, False)).value()
 
 
 def test_what_was_said_is_durable_once_it_is_saved(lives: Lives) -> None:
@@ -219,8 +223,55 @@ def test_what_was_cut_off_and_nobody_wants_any_more_does_not_start(lives: Lives,
         assert not any(each.is_open for each in reader.runs())
 
 
-async def _three_minutes(cron: CronScheduler, lives: Lives, told: set[str]) -> None:
+def test_what_the_book_was_too_late_for_is_found_in_the_run(lives: Lives) -> None:
+    """A crash at the very start of a firing, and one when it has just been told to be over."""
+
+    def add(cron: CronScheduler) -> None:
+        cron.add("job", "* * * * *", lives.agent(1))
+
+    async def dies_when(cron: CronScheduler, kind: Kind) -> None:
+        loop: Any = asyncio.get_running_loop()
+        add(cron)
+        async with cron:
+            cron.runtime.listen(lambda event: loop.crash() if event.kind is kind else None)
+            await asyncio.sleep(1000)
+
+    async def looks(cron: CronScheduler) -> dict[str, Any]:
+        add(cron)
+        async with cron:
+            await asyncio.sleep(3)
+            return row(cron)
+
+    lives.down = timedelta(minutes=10)
+    assert lives.live(lambda cron: dies_when(cron, Kind.SUBMITTED)).crashed  # at 12:01
+    told = lives.live(looks).value()  # at 12:11
+    # Two to ten past twelve were missed, but not one past: that was cut off, and has run now.
+    assert told["missed"] == 9
+    assert [each["scheduled_at"] for each in told["firings"]] == [
+        "2026-06-01T12:01:00Z",
+        "2026-06-01T12:11:00Z",
+    ]
+    assert lives.live(lambda cron: dies_when(cron, Kind.SETTLED)).crashed  # at 12:21
+    told = lives.live(looks).value()
+    assert [each["scheduled_at"] for each in told["firings"]][2:] == [
+        "2026-06-01T12:21:00Z",
+        "2026-06-01T12:31:00Z",
+    ]
+    assert (
+        Counter(each.task for each in lives.visits if each.what == "ended").most_common(1)[0][1]
+        == 1
+    )
+
+
+async def _two_minutes(cron: CronScheduler, lives: Lives, told: set[str]) -> None:
     """Three jobs, one of which takes most of its minute. `told` are those that are said to be over."""
+
+    async def chatty(ctx: TaskContext) -> None:
+        """Something is being written at the moment in which the others are due."""
+        await asyncio.sleep(0.996)
+        for _ in range(8):
+            ctx.log("still here")
+            await asyncio.sleep(0.0006)
 
     def listen(event: Event) -> None:
         if event.kind is Kind.SETTLED:
@@ -229,9 +280,10 @@ async def _three_minutes(cron: CronScheduler, lives: Lives, told: set[str]) -> N
     cron.add("quick", "* * * * *", lives.agent(0.5))
     cron.add("slow", "* * * * *", lives.agent(25))
     cron.add("seconds", "*/40 * * * * *", lives.agent(1))
+    cron.add("chatty", "59 0 12 * * *", chatty)
     async with cron:
         cron.runtime.listen(listen)
-        await asyncio.sleep((NOON + timedelta(minutes=3.5) - lives.now()).total_seconds())
+        await asyncio.sleep((NOON + timedelta(minutes=2.5) - lives.now()).total_seconds())
 
 
 def _lived_again(
@@ -239,9 +291,9 @@ def _lived_again(
 ) -> None:
     """A life that crashes, another one, and the judgement."""
     told: set[str] = set()
-    first = lives.live(lambda cron: _three_minutes(cron, lives, told), faults, disk)
+    first = lives.live(lambda cron: _two_minutes(cron, lives, told), faults, disk)
     assert first.crashed
-    lives.live(lambda cron: _three_minutes(cron, lives, set())).value()
+    lives.live(lambda cron: _two_minutes(cron, lives, set())).value()
     ended = {each.task for each in lives.visits if each.what == "ended"}
     assert expected == ended
     runs = Counter((each.life, each.task) for each in lives.visits if each.what == "began")
@@ -255,14 +307,14 @@ def _lived_again(
 def _undisturbed(tmp_path: Path) -> tuple[set[str], int, int]:
     """What is to be run, and how many steps and operations of the disk that takes."""
     plain, disk = Lives(_folder(tmp_path, 0)), FaultyDisk()
-    run = plain.live(lambda cron: _three_minutes(cron, plain, set()), disk=disk)
+    run = plain.live(lambda cron: _two_minutes(cron, plain, set()), disk=disk)
     expected = {each.task for each in plain.visits}
-    assert len(expected) == 3 + 3 + 6
+    assert len(expected) == 2 + 2 + 4
     return expected, run.steps, disk.operations
 
 
 def test_a_crash_at_any_step_loses_no_firing_and_doubles_none(tmp_path: Path) -> None:
-    """Each step of three minutes is once the last one of its life; then it lives again."""
+    """Each step of two minutes is once the last one of its life; then it lives again."""
     expected, steps, _ = _undisturbed(tmp_path)
     for step in range(1, steps + 1):
         _lived_again(Lives(_folder(tmp_path, step)), expected, faults=[crash_at(step)])

@@ -316,6 +316,38 @@ def test_a_machine_that_was_suspended_runs_once_what_is_within_the_grace() -> No
     assert told["last_scheduled"]["scheduled_at"] == "2026-06-01T13:02:00Z"
 
 
+def test_a_clock_that_is_set_is_noticed_within_a_minute() -> None:
+    diary = Diary()
+
+    async def main(cron: CronScheduler, ahead: list[float]) -> None:
+        cron.add("job", "0 18 * * *", diary)
+        async with cron:
+            await asyncio.sleep(600)
+            ahead[0] = 5 * 3600 + 50 * 60 - 1  # 17:59:59
+            await asyncio.sleep(61)
+
+    jumping(main)
+    assert len(diary.began) == 1
+
+
+def test_a_time_that_comes_again_on_a_clock_that_was_set_back_is_not_run_again() -> None:
+    diary = Diary()
+
+    async def main(cron: CronScheduler, ahead: list[float]) -> dict[str, Any]:
+        cron.add("job", "* * * * *", diary)
+        async with cron:
+            await asyncio.sleep(90)
+            ahead[0] = -60.0
+            cron.disable("job")
+            cron.enable("job")  # so it counts from now on, and now is half a minute past twelve
+            await asyncio.sleep(60)
+            return row(cron, "job")
+
+    told = jumping(main)
+    assert [each["status"] for each in told["firings"]] == ["success"]
+    assert len(diary.began) == 1
+
+
 def test_a_clock_that_is_set_back_fires_nothing_twice() -> None:
     diary = Diary()
 
