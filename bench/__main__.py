@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
 
-from bench import across_threads, p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11
+from bench import across_threads, cron, p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11
 from bench.figure import Figure
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
@@ -25,6 +25,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "p9": p9.measure,
     "p10": p10.measure,
     "p11": p11.measure,
+    "cron": cron.measure,
     "queue": across_threads.measure,
 }
 LATEST = Path(__file__).parent / "results" / "latest.json"

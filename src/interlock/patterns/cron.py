@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any, Self
 
 from interlock.errors import InterlockError, NotRunning, ShuttingDown, UsageError
 from interlock.model.duration import Duration, seconds
 from interlock.model.limits import Breaker, Rate, Retry
-from interlock.model.outcome import Outcome
+from interlock.model.task import Task
 from interlock.patterns.cron_batch import Wanted, wanted_jobs
 from interlock.patterns.cron_book import Book, moment
 from interlock.patterns.cron_clock import Clock
@@ -270,7 +270,7 @@ class CronScheduler:
         self._stop()
         self._shared.refuse()
         try:
-            if len(self._firings):
+            if self._firings:
                 await self.runtime.shutdown(limit)
         finally:
             await undisturbed(self._close())
@@ -336,9 +336,7 @@ class CronScheduler:
         if self._renewing:
             return None
         try:
-            now = self._clock.now()
-            for job in self._roster.due(now):
-                self._fire(job, now)
+            self._fire(self._clock.now())
         except (ShuttingDown, NotRunning) as error:
             self._interrupted = True
             self._stop(error)
@@ -347,32 +345,47 @@ class CronScheduler:
             self._stop(error)
         return self._roster.next_due()
 
-    def _fire(self, job: Job, now: float) -> None:
-        debt = self._roster.collect(job, now)
-        self._write_soon()
-        if debt.due is None:
-            return
-        firing = Firing(job.id, name_of(job.id, moment(debt.due)), "schedule", debt.due)
-        if not job.overlap and self._firings.one_waits(job.id):
-            self._book.page(job.id).merged += 1
-        elif firing.name not in self._names:
-            try:
-                handle = self.runtime.submit(job.task(firing.name))
-            except (ShuttingDown, NotRunning):
-                raise
-            except UsageError as error:  # one job that cannot run must not stop the others
-                LOGGER.error("cron_refused", exc_info=error)
-                self._book.page(job.id).ended(refused(firing, error, now))
-            else:
-                self._names.add(firing.name)
-                self._firings.follow(firing, handle)
-
-    def _ended(self, firing: Firing, outcome: Outcome[Any]) -> None:
-        if firing.job_id in self._roster.jobs:
-            self._book.page(firing.job_id).ended(entry(firing, outcome))
-            self._book.changed(firing.job_id)
+    def _fire(self, now: float) -> None:
+        firings: dict[str, tuple[Firing, Task]] = {}
+        for job in self._roster.due(now):
+            debt = self._roster.collect(job, now)
+            if debt.due is None:
+                continue
+            if not job.overlap and self._firings.one_waits(job.id):
+                self._book.page(job.id).merged += 1
+                continue
+            name = name_of(job.id, moment(debt.due))
+            if name not in self._names:
+                firing = Firing(job.id, name, "schedule", debt.due)
+                firings[name] = firing, job.task(name)
+        if firings:
+            self._submit(list(firings.values()), now)
             self._write_soon()
-        is_old = len(self._names) >= RENEWED_AFTER and not len(self._firings)
+
+    def _submit(self, firings: Sequence[tuple[Firing, Task]], now: float) -> None:
+        try:
+            handles = self.runtime.submit_all([task for _, task in firings])
+        except (ShuttingDown, NotRunning):
+            raise
+        except UsageError as error:  # one job that cannot run must not stop the others
+            if len(firings) > 1:
+                for each in firings:
+                    self._submit([each], now)
+                return
+            LOGGER.error("cron_refused", exc_info=error)
+            self._ended(refused(firings[0][0], error, now))
+            return
+        for (firing, _), handle in zip(firings, handles, strict=True):
+            self._names.add(firing.name)
+            self._firings.follow(firing, handle)
+
+    def _ended(self, record: dict[str, Any]) -> None:
+        job_id = record["job_id"]
+        if job_id in self._roster.jobs:
+            self._book.page(job_id).ended(record)
+            self._book.changed(job_id)
+            self._write_soon()
+        is_old = len(self._names) >= RENEWED_AFTER and not self._firings
         if is_old and self._clock.is_running and not self._renewing:
             self._renewing = True
             self._chore(self._renew(), "cron-renewal")
@@ -383,6 +396,8 @@ class CronScheduler:
             self._shared.leave()
             await self._shared.vacated()
             await self._shared.enter()
+        except ShuttingDown:
+            return  # it is being left
         except InterlockError as error:
             LOGGER.error("cron_stopped", exc_info=error)
             self._stop(error)

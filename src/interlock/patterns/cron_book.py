@@ -53,7 +53,8 @@ class Page:
             "first": moment(missed.first),
             "last": moment(missed.last),
         }
-        self.misses = [*self.misses, entry][-_RECENT:]
+        self.misses.append(entry)
+        del self.misses[:-_RECENT]
 
     def ended(self, record: dict[str, Any]) -> None:
         """A firing is over; what was run by hand does not stand in the place of the others."""
@@ -62,7 +63,8 @@ class Page:
             self.runs += 1
         else:
             self.last_manual = record
-        self.firings = [*self.firings, record][-_RECENT:]
+        self.firings.append(record)
+        del self.firings[:-_RECENT]
 
 
 class Book:
@@ -117,7 +119,7 @@ class Book:
 
 def moment(at: float) -> str:
     """A moment as text, in UTC."""
-    return datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
+    return f"{datetime.fromtimestamp(at, UTC).isoformat()[:-6]}Z"
 
 
 def at(text: str) -> float | None:

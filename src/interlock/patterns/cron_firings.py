@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -17,6 +17,7 @@ from interlock.runtime.handle import Handle
 
 Trigger = Literal["schedule", "manual", "batch"]
 _STATUS = {State.SUCCEEDED: "success", State.TIMED_OUT: "timeout", State.CANCELLED: "cancelled"}
+Siblings = Sequence["Firing"]
 _NOT_STARTED = (State.BLOCKED, State.WAITING, State.RETRYING)
 
 
@@ -31,20 +32,20 @@ class Firing(NamedTuple):
 
 
 class Firings:
-    """Those that have no outcome yet, by the ids of their tasks."""
+    """Those that have no outcome yet, by their jobs."""
 
-    def __init__(self, ended: Callable[[Firing, Outcome[Any]], None]) -> None:
+    def __init__(self, ended: Callable[[dict[str, Any]], None]) -> None:
         self._ended = ended
-        self._under_way: dict[str, tuple[Firing, Handle[Any]]] = {}
+        self._under_way: dict[str, dict[Firing, Handle[Any]]] = {}
         self._quiet = asyncio.Event()
         self._quiet.set()
 
-    def __len__(self) -> int:
-        return len(self._under_way)
+    def __bool__(self) -> bool:
+        return bool(self._under_way)
 
-    def follow(self, firing: Firing, handle: Handle[Any], siblings: Iterable[Firing] = ()) -> None:
-        """From now on it is under way. If it fails, so do these siblings."""
-        self._under_way[firing.name] = (firing, handle)
+    def follow(self, firing: Firing, handle: Handle[Any], siblings: Siblings = ()) -> None:
+        """From now on it is under way. If it fails, these siblings are cancelled."""
+        self._under_way.setdefault(firing.job_id, {})[firing] = handle
         self._quiet.clear()
         handle.when_settled(partial(self._settled, firing, handle, siblings))
 
@@ -52,15 +53,18 @@ class Firings:
         self,
         firing: Firing,
         handle: Handle[Any],
-        siblings: Iterable[Firing],
+        siblings: Siblings,
         error: BaseException | None,
     ) -> None:
-        del self._under_way[firing.name]
-        if not self._under_way:
-            self._quiet.set()
+        of_its_job = self._under_way[firing.job_id]
+        del of_its_job[firing]
+        if not of_its_job:
+            del self._under_way[firing.job_id]
+            if not self._under_way:
+                self._quiet.set()
         if handle.outcome is not None:  # otherwise the run was cut short, and will be taken up
-            self._ended(firing, handle.outcome)
-            if not handle.outcome.succeeded:
+            self._ended(entry(firing, handle.outcome))
+            if siblings and not handle.outcome.succeeded:
                 self.cancel(f"{firing.job_id!r} did not succeed", siblings)
 
     async def quiet(self) -> None:
@@ -69,34 +73,34 @@ class Firings:
 
     def of(self, job_id: str) -> dict[str, State]:
         """Those of one job, and how far they are."""
-        return {
-            name: handle.state
-            for name, (firing, handle) in self._under_way.items()
-            if firing.job_id == job_id
-        }
+        return {each.name: handle.state for each, handle in self._mine(job_id)}
 
     def one_waits(self, job_id: str) -> bool:
         """Whether a scheduled firing of this job is still to start, or to start again."""
-        return any(
-            handle.state in _NOT_STARTED
-            for firing, handle in self._under_way.values()
-            if firing.job_id == job_id and firing.trigger == "schedule"
-        )
+        return any(True for _ in self._not_started(job_id))
 
     def call_off(self, job_id: str, reason: str) -> None:
         """End the scheduled firings of a job that have not started; what runs goes on."""
-        for firing, handle in list(self._under_way.values()):
-            mine = firing.job_id == job_id and firing.trigger == "schedule"
-            if mine and handle.state in _NOT_STARTED:
-                handle.cancel(reason)
+        for handle in list(self._not_started(job_id)):
+            handle.cancel(reason)
 
     def cancel(self, reason: str, firings: Iterable[Firing] | None = None) -> None:
         """End all of them, or those named, as far as they have not ended."""
-        names = [*self._under_way] if firings is None else [each.name for each in firings]
-        for name in names:
-            if name in self._under_way:
+        if firings is None:
+            firings = [each for job_id in self._under_way for each, _ in self._mine(job_id)]
+        for firing in firings:
+            handle = self._under_way.get(firing.job_id, {}).get(firing)
+            if handle is not None:
                 with contextlib.suppress(ShuttingDown, NotRunning):  # then nothing runs any more
-                    self._under_way[name][1].cancel(reason)
+                    handle.cancel(reason)
+
+    def _mine(self, job_id: str) -> Iterable[tuple[Firing, Handle[Any]]]:
+        return self._under_way.get(job_id, {}).items()
+
+    def _not_started(self, job_id: str) -> Iterator[Handle[Any]]:
+        for firing, handle in self._mine(job_id):
+            if firing.trigger == "schedule" and handle.state in _NOT_STARTED:
+                yield handle
 
 
 def firing_of(name: str) -> Firing | None:
@@ -136,4 +140,4 @@ def refused(firing: Firing, error: Exception, now: float) -> dict[str, Any]:
 
 
 def _text(when: datetime | None) -> str | None:
-    return None if when is None else moment(when.timestamp())
+    return None if when is None else f"{when.isoformat()[:-6]}Z"  # outcomes are in UTC
