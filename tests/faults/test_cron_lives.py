@@ -1,4 +1,4 @@
-"""Schedulers that are stopped and killed, and started again: nothing double, nothing lost, no storm."""
+"""Schedulers that are stopped and killed and started again: nothing double, nothing lost."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ def test_what_the_book_was_too_late_for_is_found_in_the_run(lives: Lives) -> Non
 
 
 async def _two_minutes(cron: CronScheduler, lives: Lives, told: set[str]) -> None:
-    """Three jobs, one of which takes most of its minute. `told` are those that are said to be over."""
+    """Jobs of which some overlap in time. `told` are those that are said to be over."""
 
     async def chatty(ctx: TaskContext) -> None:
         """Something is being written at the moment in which the others are due."""

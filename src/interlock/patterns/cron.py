@@ -16,7 +16,7 @@ from interlock.model.task import Task
 from interlock.patterns.cron_batch import Wanted, wanted_jobs
 from interlock.patterns.cron_book import Book, moment
 from interlock.patterns.cron_clock import Clock
-from interlock.patterns.cron_firings import Firing, Firings, Trigger, entry, firing_of, refused
+from interlock.patterns.cron_firings import Batch, Firing, Firings, Trigger, firing_of, refused
 from interlock.patterns.cron_job import Job, made, name_of
 from interlock.patterns.cron_recall import abandon, recall
 from interlock.patterns.cron_roster import Roster
@@ -184,35 +184,34 @@ class CronScheduler:
         wanted = wanted_jobs(jobs, timeout, self._roster)
         return await self._run(wanted, "batch", fail_fast=fail_fast) if wanted else []
 
-    async def _run(self, wanted: Iterable[Wanted], trigger: Trigger, *, fail_fast: bool) -> Entries:
+    async def _run(self, wanted: Sequence[Wanted], trigger: Trigger, *, fail_fast: bool) -> Entries:
         """Cancelling it cancels the work, and waits until all is released."""
         runtime = await self._shared.enter()
-        firings = [self._firing_now(each.job_id, trigger) for each in wanted]
+        which = f"{trigger}-{moment(self._clock.now())}"
+        firings = [Firing(each.job_id, self._fresh(each.job_id, which), trigger) for each in wanted]
+        batch = Batch(firings, fail_fast, {})
         try:
             tasks = [
-                each.task.replace(id=firing.name)
-                for each, firing in zip(wanted, firings, strict=True)
+                each.task.renamed(firing.name) for each, firing in zip(wanted, firings, strict=True)
             ]
             handles = runtime.submit_all(tasks)
             for firing, handle in zip(firings, handles, strict=True):
-                self._firings.follow(firing, handle, firings if fail_fast else ())
-            outcomes = [await handle for handle in handles]
+                self._firings.follow(firing, handle, batch)
+            for handle in handles:
+                await handle
         finally:
             self._firings.cancel("nobody waits for it any more", firings)
             await undisturbed(self._depart(runtime))
-        return [
-            {**entry(firing, outcome), "output": outcome.result}
-            for firing, outcome in zip(firings, outcomes, strict=True)
-        ]
+        return [batch.told[firing.name] for firing in firings]
 
-    def _firing_now(self, job_id: str, trigger: Trigger) -> Firing:
-        name = first = name_of(job_id, f"{trigger}-{moment(self._clock.now())}")
+    def _fresh(self, job_id: str, which: str) -> str:
+        name = first = name_of(job_id, which)
         count = 1
         while name in self._names:
             count += 1
             name = f"{first}~{count}"
         self._names.add(name)
-        return Firing(job_id, name, trigger)
+        return name
 
     async def _depart(self, runtime: Runtime) -> None:
         if not self._clock.is_running:  # then nobody else would write it down

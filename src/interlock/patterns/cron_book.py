@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Literal, Protocol
 
 from interlock.patterns.cron_owed import Missed
@@ -117,6 +118,7 @@ class Book:
                     raise
 
 
+@lru_cache(maxsize=64)  # many jobs are due at the same moments
 def moment(at: float) -> str:
     """A moment as text, in UTC."""
     return f"{datetime.fromtimestamp(at, UTC).isoformat()[:-6]}Z"

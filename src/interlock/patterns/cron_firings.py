@@ -17,7 +17,6 @@ from interlock.runtime.handle import Handle
 
 Trigger = Literal["schedule", "manual", "batch"]
 _STATUS = {State.SUCCEEDED: "success", State.TIMED_OUT: "timeout", State.CANCELLED: "cancelled"}
-Siblings = Sequence["Firing"]
 _NOT_STARTED = (State.BLOCKED, State.WAITING, State.RETRYING)
 
 
@@ -31,41 +30,54 @@ class Firing(NamedTuple):
     due: float | None = None
 
 
+class Batch(NamedTuple):
+    """Firings that somebody waits for together."""
+
+    firings: Sequence[Firing]
+    fail_fast: bool
+    """Whether one that fails ends the others."""
+    told: dict[str, dict[str, Any]]
+    """What became of them, by name."""
+
+
 class Firings:
     """Those that have no outcome yet, by their jobs."""
 
     def __init__(self, ended: Callable[[dict[str, Any]], None]) -> None:
         self._ended = ended
-        self._under_way: dict[str, dict[Firing, Handle[Any]]] = {}
+        self._under_way: dict[str, dict[str, tuple[Firing, Handle[Any]]]] = {}
         self._quiet = asyncio.Event()
         self._quiet.set()
 
     def __bool__(self) -> bool:
         return bool(self._under_way)
 
-    def follow(self, firing: Firing, handle: Handle[Any], siblings: Siblings = ()) -> None:
-        """From now on it is under way. If it fails, these siblings are cancelled."""
-        self._under_way.setdefault(firing.job_id, {})[firing] = handle
+    def follow(self, firing: Firing, handle: Handle[Any], batch: Batch | None = None) -> None:
+        """From now on it is under way, maybe as one of a batch."""
+        self._under_way.setdefault(firing.job_id, {})[firing.name] = firing, handle
         self._quiet.clear()
-        handle.when_settled(partial(self._settled, firing, handle, siblings))
+        handle.when_settled(partial(self._settled, firing, handle, batch))
 
     def _settled(
         self,
         firing: Firing,
         handle: Handle[Any],
-        siblings: Siblings,
+        batch: Batch | None,
         error: BaseException | None,
     ) -> None:
         of_its_job = self._under_way[firing.job_id]
-        del of_its_job[firing]
+        del of_its_job[firing.name]
         if not of_its_job:
             del self._under_way[firing.job_id]
             if not self._under_way:
                 self._quiet.set()
         if handle.outcome is not None:  # otherwise the run was cut short, and will be taken up
-            self._ended(entry(firing, handle.outcome))
-            if siblings and not handle.outcome.succeeded:
-                self.cancel(f"{firing.job_id!r} did not succeed", siblings)
+            record = entry(firing, handle.outcome)
+            self._ended(record)
+            if batch is not None:
+                batch.told[firing.name] = {**record, "output": handle.outcome.result}
+                if batch.fail_fast and not handle.outcome.succeeded:
+                    self.cancel(f"{firing.job_id!r} did not succeed", batch.firings)
 
     async def quiet(self) -> None:
         """Wait until none is under way."""
@@ -77,7 +89,7 @@ class Firings:
 
     def one_waits(self, job_id: str) -> bool:
         """Whether a scheduled firing of this job is still to start, or to start again."""
-        return any(True for _ in self._not_started(job_id))
+        return job_id in self._under_way and any(True for _ in self._not_started(job_id))
 
     def call_off(self, job_id: str, reason: str) -> None:
         """End the scheduled firings of a job that have not started; what runs goes on."""
@@ -86,16 +98,18 @@ class Firings:
 
     def cancel(self, reason: str, firings: Iterable[Firing] | None = None) -> None:
         """End all of them, or those named, as far as they have not ended."""
+        if not self._under_way:
+            return
         if firings is None:
             firings = [each for job_id in self._under_way for each, _ in self._mine(job_id)]
         for firing in firings:
-            handle = self._under_way.get(firing.job_id, {}).get(firing)
-            if handle is not None:
+            found = self._under_way.get(firing.job_id, {}).get(firing.name)
+            if found is not None:
                 with contextlib.suppress(ShuttingDown, NotRunning):  # then nothing runs any more
-                    handle.cancel(reason)
+                    found[1].cancel(reason)
 
     def _mine(self, job_id: str) -> Iterable[tuple[Firing, Handle[Any]]]:
-        return self._under_way.get(job_id, {}).items()
+        return self._under_way.get(job_id, {}).values()
 
     def _not_started(self, job_id: str) -> Iterator[Handle[Any]]:
         for firing, handle in self._mine(job_id):

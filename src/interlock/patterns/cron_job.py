@@ -42,7 +42,7 @@ class Job:
 
     def task(self, name: str) -> Task:
         """The task of one firing."""
-        return self.template.replace(id=name)
+        return self.template.renamed(name)
 
 
 def made(

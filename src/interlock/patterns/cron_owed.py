@@ -28,6 +28,8 @@ class Owed(NamedTuple):
     merged: int = 0
     """Earlier ones within the grace, for which the same firing stands."""
     missed: Missed | None = None
+    following: float | None = None
+    """The first time to come."""
 
 
 def owed(schedule: Schedule, since: float, now: float, grace: float) -> Owed:
@@ -44,7 +46,10 @@ def owed(schedule: Schedule, since: float, now: float, grace: float) -> Owed:
             merged += due is not None
             due = at
         at = schedule.after(at)
-    return Owed(due, merged, _missed(schedule, since, recent))
+    if merged == _COUNTED:
+        at = schedule.after(now)
+    missed = _missed(schedule, since, recent) if recent > since else None
+    return Owed(due, merged, missed, at)
 
 
 def _missed(schedule: Schedule, since: float, recent: float) -> Missed | None:

@@ -83,8 +83,8 @@ class Roster:
         elif page.since is None:
             page.since = now
         if page.since is not None:
-            self._schedules[job.id] = job.schedule(page.anchor)
-            self._set_next(job, page.since)
+            schedule = self._schedules[job.id] = job.schedule(page.anchor)
+            self._set_next(job, schedule.after(page.since))
         self._book.changed(job.id)
 
     def stop(self) -> None:
@@ -109,12 +109,11 @@ class Roster:
             page.miss(debt.missed)
             LOGGER.warning("cron_missed", extra={"job": job.id, **page.misses[-1]})
         page.since = now
-        self._set_next(job, now)
+        self._set_next(job, debt.following)
         self._book.changed(job.id)
         return debt
 
-    def _set_next(self, job: Job, since: float) -> None:
-        due = self._schedules[job.id].after(since)
+    def _set_next(self, job: Job, due: float | None) -> None:
         if due is None:
             self._next.pop(job.id, None)
         else:

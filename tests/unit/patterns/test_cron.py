@@ -411,7 +411,7 @@ def test_a_batch_has_one_entry_for_each_job_in_order_and_waits_for_slots() -> No
     async def main(cron: CronScheduler) -> list[dict[str, Any]]:
         cron.add("slow", "1d", slow)
         cron.add("good", "1d", good)
-        batch = [
+        batch: list[str | dict[str, Any]] = [
             "slow",
             {"job_id": "bad", "task": bad, "retry": Retry(attempts=2, jitter=0)},
             "good",
@@ -474,7 +474,8 @@ def test_cancelling_the_caller_cancels_the_work_and_releases_everything() -> Non
             batch.cancel()
             by_hand.cancel()
             await asyncio.wait([batch, by_hand])
-            assert batch.cancelled() and by_hand.cancelled()
+            assert batch.cancelled()
+            assert by_hand.cancelled()
             assert diary.alive == 0
             assert row(cron, "job")["under_way"] == {}
             assert (await cron.trigger("job"))["status"] == "success"
@@ -619,8 +620,10 @@ def test_why_tells_what_a_firing_waits_for_and_events_tell_of_all() -> None:
             return str(cron.runtime.why(waits)), str(cron.runtime.why(paper)), told
 
     own, claim, told = played(main)
-    assert "cron:job" in own and "cron-job@2026-06-01T12:01:00Z" in own
-    assert "out/" in claim and "cron-disk@2026-06-01T12:01:00Z" in claim
+    assert "cron:job" in own
+    assert "cron-job@2026-06-01T12:01:00Z" in own
+    assert "out/" in claim
+    assert "cron-disk@2026-06-01T12:01:00Z" in claim
     assert "started cron-job@2026-06-01T12:01:00Z" in told
 
 
@@ -735,7 +738,7 @@ def test_unknown_jobs_are_errors_everywhere() -> None:
             _ = cron.runtime
 
     played(main)
-    with pytest.raises(UsageError, match="max_parallel|slots"):
+    with pytest.raises(UsageError, match=r"max_parallel|slots"):
         CronScheduler(max_concurrent=0)
 
 
