@@ -13,6 +13,7 @@ import pytest
 
 from interlock import CronScheduler, Event, Kind, TaskContext
 from interlock.journal.reader import Reader
+from interlock.patterns import cron_house
 from interlock.testing.faulty_disk import Fault, FaultyDisk
 from interlock.testing.interruptions import crash_at
 from tests.faults.cron_lives import NOON, Lives
@@ -221,6 +222,40 @@ def test_what_was_cut_off_and_nobody_wants_any_more_does_not_start(lives: Lives,
     assert [(each.life, each.what) for each in lives.visits] == [(1, "began")]
     with Reader(lives.path) as reader:
         assert not any(each.is_open for each in reader.runs())
+
+
+@pytest.mark.parametrize("later", range(8))
+def test_what_is_said_while_a_new_run_begins_is_neither_lost_nor_an_error(
+    lives: Lives, later: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cron_house, "RENEWED_AFTER", 3)
+
+    async def program(cron: CronScheduler) -> None:
+        for name in ("job", "off", "gone"):
+            cron.add(name, "* * * * *", lives.agent(1))
+        async with cron:
+            first = cron.runtime.run_id
+            await asyncio.sleep(60.9)
+            while not cron._house.is_renewing:
+                await asyncio.sleep(0.0003)
+            await asyncio.sleep(0.0005 * later)
+            cron.disable("off")
+            cron.remove("gone")
+            cron.add("new", "30s", lives.agent(1))
+            assert [each["job_id"] for each in cron.list()] == ["job", "off", "new"]
+            await asyncio.sleep(0.1)
+            assert cron.runtime.run_id != first
+            assert (await cron.trigger("new"))["status"] == "success"
+            await asyncio.sleep(60)
+
+    async def looks(cron: CronScheduler) -> list[tuple[str, bool, int]]:
+        for name in ("job", "off", "gone", "new"):
+            cron.add(name, "* * * * *" if name != "new" else "30s", lives.agent(1))
+        async with cron:
+            return [(each["job_id"], each["enabled"], each["runs"]) for each in cron.list()]
+
+    lives.live(program).value()
+    assert lives.live(looks).value() == [("job", True, 2), ("off", False, 1), ("new", True, 2)]
 
 
 def test_what_the_book_was_too_late_for_is_found_in_the_run(lives: Lives) -> None:

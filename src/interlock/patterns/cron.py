@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any, Self
 
@@ -17,19 +18,17 @@ from interlock.patterns.cron_batch import Wanted, wanted_jobs
 from interlock.patterns.cron_book import Book, moment
 from interlock.patterns.cron_clock import Clock
 from interlock.patterns.cron_firings import Batch, Firing, Firings, Trigger, firing_of, refused
+from interlock.patterns.cron_house import House
 from interlock.patterns.cron_job import Job, made, name_of
-from interlock.patterns.cron_recall import abandon, recall
+from interlock.patterns.cron_recall import recall
 from interlock.patterns.cron_roster import Roster
+from interlock.runtime.handle import Handle
 from interlock.runtime.limits import MaxParallel
 from interlock.runtime.ports import Ports
 from interlock.runtime.runtime import Runtime
-from interlock.runtime.shared import SharedRuntime
 from interlock.runtime.wait import undisturbed
 
 LOGGER = logging.getLogger("interlock")
-RENEWED_AFTER = 1_000
-"""A run remembers all its tasks, and a scheduler has no end: after so many it begins a new run, in
-a moment in which nothing is under way."""
 
 Entries = list[dict[str, Any]]
 
@@ -62,31 +61,25 @@ class CronScheduler:
     ) -> None:
         given = config.get("timezone") if isinstance(config, Mapping) else None
         self._timezone: str | None = given or getattr(config, "timezone", None)
-        self._options: dict[str, Any] = {
+        options = {
             "max_parallel": max_concurrent,
             "workspace": workspace,
             "journal": journal,
             "resume": None if journal is None else "open",
             "capacity": capacity,
             "limits": limits,
-            "grace": seconds(grace, "grace"),
+            "grace": grace,
             # A program that was changed since a firing was cut off runs it as it is now.
             "changed": "rerun",
             "ports": ports,
         }
-        Runtime(**self._options)  # at once: it has the errors for impossible options
-        self._is_durable = journal is not None
-        self._shared = SharedRuntime(lambda: Runtime(**self._options), self._opened)
-        self._clock = Clock((ports or Ports()).wall, self._look)
         self._book = Book()
+        self._house = House(options, self._book)
         self._roster = Roster(self._book)
         self._firings = Firings(self._ended)
-        self._names: set[str] = set()
-        """Ids of tasks that this run has seen: it wants each of them once."""
+        self._clock = Clock((ports or Ports()).wall, self._look)
         self._over: asyncio.Future[None] | None = None
         """Done when the clock has stopped; there once it was started."""
-        self._chores: set[asyncio.Task[None]] = set()
-        self._renewing = self._writing = False
         self._interrupted = False
         """The run takes no more, as after a signal: what is under way is left to be taken up."""
 
@@ -123,7 +116,7 @@ class CronScheduler:
             retry=retry,
         )
         self._roster.check_new(id)
-        if self._clock.is_running:
+        if self._house.takes_tasks:
             self.runtime.prepare(job.template)
         self._roster.add(job)
         if self._clock.is_running:
@@ -159,7 +152,7 @@ class CronScheduler:
         return [roster.row(job, self._firings.of(job.id)) for job in jobs]
 
     def _changed(self) -> None:
-        self._write_soon()
+        self._house.write_soon()
         self._clock.wake()
 
     # -- now --------------------------------------------------------------------------------
@@ -186,46 +179,36 @@ class CronScheduler:
 
     async def _run(self, wanted: Sequence[Wanted], trigger: Trigger, *, fail_fast: bool) -> Entries:
         """Cancelling it cancels the work, and waits until all is released."""
-        runtime = await self._shared.enter()
+        runtime = await self._house.enter()
         which = f"{trigger}-{moment(self._clock.now())}"
-        firings = [Firing(each.job_id, self._fresh(each.job_id, which), trigger) for each in wanted]
+        names = [self._house.fresh(each.job_id, which) for each in wanted]
+        firings = [
+            Firing(each.job_id, name, trigger) for each, name in zip(wanted, names, strict=True)
+        ]
         batch = Batch(firings, fail_fast, {})
+        handles: Sequence[Handle[Any]] = ()
         try:
-            tasks = [
-                each.task.renamed(firing.name) for each, firing in zip(wanted, firings, strict=True)
-            ]
-            handles = runtime.submit_all(tasks)
+            handles = runtime.submit_all(
+                [each.task.renamed(name) for each, name in zip(wanted, names, strict=True)]
+            )
             for firing, handle in zip(firings, handles, strict=True):
                 self._firings.follow(firing, handle, batch)
             for handle in handles:
                 await handle
         finally:
             self._firings.cancel("nobody waits for it any more", firings)
-            await undisturbed(self._depart(runtime))
-        return [batch.told[firing.name] for firing in firings]
+            await undisturbed(self._depart(runtime, handles))
+        return [batch.told[name] for name in names]
 
-    def _fresh(self, job_id: str, which: str) -> str:
-        name = first = name_of(job_id, which)
-        count = 1
-        while name in self._names:
-            count += 1
-            name = f"{first}~{count}"
-        self._names.add(name)
-        return name
-
-    async def _depart(self, runtime: Runtime) -> None:
-        if not self._clock.is_running:  # then nobody else would write it down
-            await self._firings.quiet()
-            await self._write(runtime)
-        self._shared.leave()
-        await self._shared.vacated()
+    async def _depart(self, runtime: Runtime, handles: Sequence[Handle[Any]]) -> None:
+        if not self._house.is_kept:  # then nobody else would write it down
+            for handle in handles:
+                with contextlib.suppress(InterlockError):
+                    await handle
+            await self._house.write(runtime)
+        await self._house.leave()
 
     # -- the run ----------------------------------------------------------------------------
-
-    def _opened(self, runtime: Runtime) -> None:
-        self._names = {each.task_id for each in runtime.outcomes} | set(runtime.left_over)
-        if self._is_durable:
-            self._book.load(runtime.records("cron"))
 
     @property
     def runtime(self) -> Runtime:
@@ -234,12 +217,13 @@ class CronScheduler:
         A firing is `cron-ID@TIME` there, with the time for which it was due; `cron-ID@manual-TIME`
         or `cron-ID@batch-TIME` was run by hand.
         """
-        return self._shared.runtime
+        return self._house.runtime
 
     async def __aenter__(self) -> Self:
         if self._over is not None:
             raise NotRunning("a scheduler is entered once: make a new one")
-        runtime = await self._shared.enter()
+        runtime = await self._house.enter()
+        self._house.is_kept = True
         self._over = asyncio.get_running_loop().create_future()
         try:
             for job in self._roster.jobs.values():
@@ -248,7 +232,7 @@ class CronScheduler:
             for job in list(self._roster.jobs.values()):
                 self._begin(job)
             self._clock.start()
-            self._write_soon()
+            self._house.write_soon()
         except BaseException:
             await self._leave(cancel=True)
             raise
@@ -267,45 +251,30 @@ class CronScheduler:
         """Fire no more, call off what has not started, let what runs finish, then stop it."""
         limit = seconds(timeout, "timeout")
         self._stop()
-        self._shared.refuse()
+        self._house.refuse()
         try:
             if self._firings:
                 await self.runtime.shutdown(limit)
         finally:
-            await undisturbed(self._close())
+            await undisturbed(self._house.close(self._firings.quiet))
 
     async def saved(self) -> None:
         """Wait until all that was said and fired so far is durable."""
-        runtime = await self._shared.enter()
+        runtime = await self._house.enter()
         try:
-            await self._write(runtime)
+            await self._house.write(runtime)
         finally:
-            self._shared.leave()
-            await undisturbed(self._shared.vacated())
+            await undisturbed(self._house.leave())
 
     async def _leave(self, *, cancel: bool) -> None:
         self._stop()
-        self._shared.refuse()
+        self._house.refuse()
         try:
             if not cancel or self._interrupted:
                 await self._firings.quiet()
         finally:
             self._firings.cancel("the scheduler was left")
-            await undisturbed(self._close())
-
-    async def _close(self) -> None:
-        if self._chores:
-            await asyncio.wait(self._chores)
-        try:
-            runtime = self._shared.runtime
-        except NotRunning:
-            pass
-        else:
-            if self._over is not None:
-                abandon(runtime)
-            await self._firings.quiet()
-            await self._write(runtime)
-        await self._shared.close()
+            await undisturbed(self._house.close(self._firings.quiet))
 
     def _stop(self, trouble: BaseException | None = None) -> None:
         self._clock.stop()
@@ -322,7 +291,7 @@ class CronScheduler:
     def _begin(self, job: Job) -> None:
         """From now on the clock counts for this job; what was cut off is brought back."""
         self._roster.begin(job, self._clock.now())
-        for name in self.runtime.left_over:
+        for name in self.runtime.left_over if self._house.takes_tasks else ():
             firing = firing_of(name)
             if firing is not None and firing.job_id == job.id:
                 handle = self.runtime.submit(job.task(name))
@@ -332,21 +301,21 @@ class CronScheduler:
 
     def _look(self) -> float | None:
         """Fire what is due; when the next one will be."""
-        if self._renewing:
+        if self._house.is_renewing:
             return None
         try:
-            self._fire(self._clock.now())
+            self._fire(self.runtime, self._clock.now())
         except (ShuttingDown, NotRunning) as error:
             self._interrupted = True
             self._stop(error)
-        except Exception as error:  # a clock that stops without a word would be worst
-            LOGGER.error("cron_stopped", exc_info=error)
-            self._stop(error)
+        except Exception as error:  # noqa: BLE001 - a clock that stops without a word is worst
+            self._failed(error)
         return self._roster.next_due()
 
-    def _fire(self, now: float) -> None:
-        firings: dict[str, tuple[Firing, Task]] = {}
-        for job in self._roster.due(now):
+    def _fire(self, runtime: Runtime, now: float) -> None:
+        firings: list[tuple[Firing, Task]] = []
+        due = self._roster.due(now)
+        for job in due:
             debt = self._roster.collect(job, now)
             if debt.due is None:
                 continue
@@ -354,28 +323,28 @@ class CronScheduler:
                 self._book.page(job.id).merged += 1
                 continue
             name = name_of(job.id, moment(debt.due))
-            if name not in self._names:
-                firing = Firing(job.id, name, "schedule", debt.due)
-                firings[name] = firing, job.task(name)
+            if name not in self._house.names:
+                firings.append((Firing(job.id, name, "schedule", debt.due), job.task(name)))
         if firings:
-            self._submit(list(firings.values()), now)
-            self._write_soon()
+            self._submit(runtime, firings, now)
+        if due:
+            self._house.write_soon()
 
-    def _submit(self, firings: Sequence[tuple[Firing, Task]], now: float) -> None:
+    def _submit(self, runtime: Runtime, firings: Sequence[tuple[Firing, Task]], now: float) -> None:
         try:
-            handles = self.runtime.submit_all([task for _, task in firings])
+            handles = runtime.submit_all([task for _, task in firings])
         except (ShuttingDown, NotRunning):
             raise
         except UsageError as error:  # one job that cannot run must not stop the others
             if len(firings) > 1:
                 for each in firings:
-                    self._submit([each], now)
+                    self._submit(runtime, [each], now)
                 return
             LOGGER.error("cron_refused", exc_info=error)
             self._ended(refused(firings[0][0], error, now))
             return
         for (firing, _), handle in zip(firings, handles, strict=True):
-            self._names.add(firing.name)
+            self._house.names.add(firing.name)
             self._firings.follow(firing, handle)
 
     def _ended(self, record: dict[str, Any]) -> None:
@@ -383,44 +352,10 @@ class CronScheduler:
         if job_id in self._roster.jobs:
             self._book.page(job_id).ended(record)
             self._book.changed(job_id)
-            self._write_soon()
-        is_old = len(self._names) >= RENEWED_AFTER and not self._firings
-        if is_old and self._clock.is_running and not self._renewing:
-            self._renewing = True
-            self._chore(self._renew(), "cron-renewal")
+            self._house.write_soon()
+        if not self._firings:
+            self._house.renew_if_old(self._changed, self._failed)
 
-    async def _renew(self) -> None:
-        try:
-            await self._write(self.runtime)
-            self._shared.leave()
-            await self._shared.vacated()
-            await self._shared.enter()
-        except ShuttingDown:
-            return  # it is being left
-        except InterlockError as error:
-            LOGGER.error("cron_stopped", exc_info=error)
-            self._stop(error)
-        finally:
-            self._renewing = False
-        self._clock.wake()
-
-    # -- the book ---------------------------------------------------------------------------
-
-    def _write_soon(self) -> None:
-        if self._is_durable and self._clock.is_running and not self._writing:
-            self._writing = True
-            self._chore(self._write(self.runtime), "cron-book")
-
-    async def _write(self, runtime: Runtime) -> None:
-        if self._is_durable:
-            try:
-                await self._book.write(runtime.records("cron"), runtime.saved)
-            except InterlockError as error:
-                LOGGER.error("cron_book_not_written", exc_info=error)
-            finally:
-                self._writing = False
-
-    def _chore(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        task = asyncio.get_running_loop().create_task(work, name=name)
-        self._chores.add(task)
-        task.add_done_callback(self._chores.discard)
+    def _failed(self, error: Exception) -> None:
+        LOGGER.error("cron_stopped", exc_info=error)
+        self._stop(error)

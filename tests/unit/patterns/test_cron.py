@@ -26,7 +26,7 @@ from interlock import (
     UnknownTask,
     UsageError,
 )
-from interlock.patterns import cron as cron_module
+from interlock.patterns import cron_house
 from interlock.runtime.ports import Ports
 from interlock.testing.virtual_run import simulate
 from tests.unit.patterns.clocks import MONDAY, ports_from
@@ -252,7 +252,7 @@ def test_a_job_that_was_removed_can_be_added_again() -> None:
 
 def test_a_long_life_begins_new_runs_and_forgets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run remembers all its tasks; a scheduler that had only one would grow for ever."""
-    monkeypatch.setattr(cron_module, "RENEWED_AFTER", 10)
+    monkeypatch.setattr(cron_house, "RENEWED_AFTER", 10)
     diary = Diary(1)
 
     async def main(cron: CronScheduler) -> tuple[set[str], int]:
@@ -491,6 +491,8 @@ def test_one_caller_that_is_cancelled_does_not_disturb_another_outside_of_a_bloc
         first, second = (asyncio.create_task(cron.trigger(name)) for name in "ab")
         await asyncio.sleep(10)
         first.cancel()
+        await asyncio.wait([first])
+        assert asyncio.get_running_loop().time() == 10  # nor does it wait for the other
         return str((await second)["status"])
 
     assert played(main) == "success"
