@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from interlock import CronScheduler, Event, Kind, TaskContext
+from interlock import AlreadyRunning, CronScheduler, Event, Kind, TaskContext
 from interlock.journal.reader import Reader
 from interlock.patterns import cron_house
 from interlock.testing.faulty_disk import Fault, FaultyDisk
@@ -222,6 +222,16 @@ def test_what_was_cut_off_and_nobody_wants_any_more_does_not_start(lives: Lives,
     assert [(each.life, each.what) for each in lives.visits] == [(1, "began")]
     with Reader(lives.path) as reader:
         assert not any(each.is_open for each in reader.runs())
+
+
+def test_a_second_scheduler_on_the_same_journal_is_told_about_the_first(lives: Lives) -> None:
+    async def program(cron: CronScheduler) -> None:
+        async with cron:
+            with pytest.raises(AlreadyRunning):
+                async with CronScheduler(journal=lives.path):
+                    raise AssertionError("there are two of them")
+
+    lives.live(program).value()
 
 
 @pytest.mark.parametrize("later", range(8))
