@@ -13,6 +13,7 @@ from time import perf_counter
 from bench import (
     across_threads,
     coordinator,
+    cron,
     p1,
     p2,
     p3,
@@ -42,6 +43,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "p10": p10.measure,
     "p11": p11.measure,
     "coordinator": coordinator.measure,
+    "cron": cron.measure,
     "queue": across_threads.measure,
     "plan": plan.measure,
     "systems": systems.measure,

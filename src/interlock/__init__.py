@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from interlock.patterns.chat import ChatEngine, SessionManager
     from interlock.patterns.coordinator import ParallelAgentCoordinator
     from interlock.patterns.coordinator_models import AgentPlugin, StateManager, SubTask
+    from interlock.patterns.cron import CronScheduler
     from interlock.patterns.executor import ParallelExecutor
     from interlock.patterns.executor_events import (
         PARALLEL_AGENT_CANCELLED,
@@ -146,6 +147,7 @@ __all__ = [
     "Claim",
     "ClaimOutsideWorkspace",
     "ClockWentBack",
+    "CronScheduler",
     "DependencyCycle",
     "DuplicateId",
     "EngineConfig",
@@ -252,6 +254,7 @@ _HOMES = {
     "Breaker": "interlock.model.limits",
     "ChatEngine": "interlock.patterns.chat",
     "Claim": "interlock.model.claim",
+    "CronScheduler": "interlock.patterns.cron",
     "EngineConfig": "interlock.patterns.pool_config",
     "ErrorRecord": "interlock.model.outcome",
     "Event": "interlock.model.event",

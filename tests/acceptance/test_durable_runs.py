@@ -845,6 +845,33 @@ async def test_resume_begins_with_a_new_run_where_there_is_none(tmp_path: Path) 
             assert (await rt.submit(echo, 1)).succeeded
 
 
+async def test_resume_open_takes_up_what_was_cut_off_and_inherits_nothing_from_what_ended(
+    tmp_path: Path,
+) -> None:
+    stay = Stay()
+    stay.may_end.set()
+    async with Runtime(journal=tmp_path / "journal.db", resume="open") as rt:
+        first = rt.run_id
+        assert (await rt.submit(stay, id="a")).result == 1
+
+    async def begins(rt: Runtime) -> None:
+        assert rt.run_id != first
+        assert (await rt.submit(stay, id="a")).result == 2  # in a new run, so it runs
+        stay.may_end.clear()
+        stay.began.clear()
+        rt.submit(stay, id="b")
+        await stay.began.wait()
+
+    copy = await killed(tmp_path / "journal.db", begins, resume="open")
+    stay.may_end.set()
+    async with Runtime(journal=copy, resume="open") as rt:
+        assert rt.left_over == ("b",)
+        assert (await rt.submit(stay, id="a")).result == 2  # the same run: it has its outcome
+        assert (await rt.submit(stay, id="b")).result == 4
+    with Reader(copy) as reader:
+        assert [each.inherits for each in reader.runs()] == [None, None]
+
+
 async def test_an_unfinished_run_is_not_passed_over_in_silence(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -128,6 +128,17 @@ class Task:
         kept = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         return Task(**(kept | changes))
 
+    def renamed(self, id: str) -> Task:
+        """The same task under another id, quickly: what was checked is not checked again."""
+        copy = object.__new__(Task)
+        for name in _FIELDS:
+            _set(copy, name, getattr(self, name))
+        _set(copy, "id", id)
+        return copy
+
+
+_FIELDS = tuple(field.name for field in dataclasses.fields(Task))
+
 
 def _checked(claims: Iterable[Claim], task_id: str) -> tuple[Claim, ...]:
     if claims == ():

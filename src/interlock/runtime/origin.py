@@ -108,6 +108,9 @@ def _former(read: Reader, resume: bool | str | None) -> Run | None:
     """The run to go on from, if there is one."""
     if resume is None or resume is False:
         return None
+    if resume == "open":
+        last = read.last_run()
+        return last if last is not None and last.is_open else None
     return read.last_run() if resume is True else read.run(resume)
 
 

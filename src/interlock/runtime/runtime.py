@@ -71,12 +71,13 @@ class Runtime(Submitting):
     `first_come`.
 
     `journal` is a file that keeps the run: whatever happens to this process, `resume=True` (or the
-    id of a run) goes on where it was. The program submits the same tasks again: what succeeded is
-    not run again, what was cut off is, or as `interrupted` says. A task that is not what it was is
-    refused, or run if it had not finished and `changed` says so. `not_durable` decides about
-    results that JSON cannot hold: the attempt fails, or the task is run again after a resume.
-    `durability="normal"` is quicker: a crash of the process loses nothing, a power cut may lose the
-    last moments. `secrets` are texts that never reach the journal.
+    id of a run) goes on where it was; `"open"` does so only if the last run was cut off. The
+    program submits the same tasks again: what succeeded is not run again, what was cut off is, or
+    as `interrupted` says. A task that is not what it was is refused, or run if it had not finished
+    and `changed` says so. `not_durable` decides about results that JSON cannot hold: the attempt
+    fails, or the task is run again after a resume. `durability="normal"` is quicker: a crash of the
+    process loses nothing, a power cut may lose the last moments. `secrets` are texts that never
+    reach the journal.
     """
 
     def __init__(

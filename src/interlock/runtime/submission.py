@@ -197,6 +197,11 @@ def _is_done(shell: Shell, earlier: Handle[Any], task: Task) -> bool:
     return codec.task(earlier.task)[1] == codec.task(again)[1]
 
 
+def check_agent(task: Task) -> None:
+    """What can be said of a task before there is a run: whether its agent can be called."""
+    _manner(task)
+
+
 def _manner(task: Task) -> Manner:
     try:
         manner = manner_of(task.agent)

@@ -88,6 +88,12 @@ def test_a_task_is_frozen_and_replaced_rather_than_changed() -> None:
     assert task.replace(claims=[read("x")]).claims == (read("x"),)
 
 
+def test_a_renamed_task_is_the_same_but_for_its_id() -> None:
+    task = Task("a", print, prompt="p", args=[1], writes="x", timeout=3, labels={"k": "v"})
+    assert task.renamed("b") == task.replace(id="b")
+    assert task.id == "a"
+
+
 def test_a_replacement_is_checked_like_a_new_task() -> None:
     with pytest.raises(BlankId):
         Task("t").replace(id=" ")

@@ -1,0 +1,43 @@
+"""Waking up when something is due."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+LONGEST_SLEEP = 60.0
+"""A sleep is by the clock of the event loop, which stands still while the machine is suspended and
+knows nothing of a wall clock that is set. So the wall clock is looked at that often."""
+
+
+class Clock:
+    """Calls `look` when it is time to; `look` says when the next thing is due, if it knows."""
+
+    def __init__(self, wall: Callable[[], float], look: Callable[[], float | None]) -> None:
+        self.now = wall
+        self._look = look
+        self._timer: asyncio.TimerHandle | None = None
+        self.is_running = False
+
+    def start(self) -> None:
+        """Look now, and go on looking."""
+        self.is_running = True
+        self.wake()
+
+    def wake(self) -> None:
+        """Look now: something has changed. Not while it stands still."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if not self.is_running:
+            return
+        due = self._look()
+        if self.is_running and self._timer is None:
+            left = LONGEST_SLEEP if due is None else due - self.now()
+            sleep = min(max(left, 0.0), LONGEST_SLEEP)
+            self._timer = asyncio.get_running_loop().call_later(sleep, self.wake)
+
+    def stop(self) -> None:
+        """Look no more."""
+        self.is_running = False
+        self.wake()
