@@ -95,6 +95,10 @@ if TYPE_CHECKING:
     from interlock.patterns.queue_ownership import FileOwnership
     from interlock.patterns.queue_registry import AgentRegistry
     from interlock.patterns.queue_task import AgentTask
+    from interlock.patterns.scheduler import TaskScheduler
+    from interlock.patterns.scheduler_limiter import LLMLimiter
+    from interlock.patterns.scheduler_store import SharedStore
+    from interlock.patterns.scheduler_summary import RollingSummary
     from interlock.runtime.context import TaskContext, cancelled, current
     from interlock.runtime.handle import Handle
     from interlock.runtime.run import run
@@ -154,6 +158,7 @@ __all__ = [
     "InvalidPattern",
     "KernelError",
     "Kind",
+    "LLMLimiter",
     "Load",
     "NotAnAgent",
     "NotRunning",
@@ -175,9 +180,11 @@ __all__ = [
     "ResourceConflictError",
     "ResourceLock",
     "Retry",
+    "RollingSummary",
     "RunFailed",
     "RunResult",
     "Runtime",
+    "SharedStore",
     "ShutdownManager",
     "ShutdownResult",
     "ShuttingDown",
@@ -186,6 +193,7 @@ __all__ = [
     "TaskContext",
     "TaskFailed",
     "TaskQueue",
+    "TaskScheduler",
     "Template",
     "UnknownDependency",
     "UnknownResource",
@@ -236,6 +244,7 @@ _HOMES = {
     "Handle": "interlock.runtime.handle",
     "InMemoryResourceLock": "interlock.patterns.executor_locks",
     "Kind": "interlock.model.event",
+    "LLMLimiter": "interlock.patterns.scheduler_limiter",
     "Load": "interlock.model.load",
     "Outcome": "interlock.model.outcome",
     "ParallelExecutionGroup": "interlock.patterns.executor_models",
@@ -249,14 +258,17 @@ _HOMES = {
     "Rate": "interlock.model.limits",
     "ResourceLock": "interlock.patterns.executor_locks",
     "Retry": "interlock.model.limits",
+    "RollingSummary": "interlock.patterns.scheduler_summary",
     "RunResult": "interlock.model.result",
     "Runtime": "interlock.runtime.runtime",
+    "SharedStore": "interlock.patterns.scheduler_store",
     "ShutdownManager": "interlock.patterns.executor_shutdown",
     "ShutdownResult": "interlock.patterns.executor_shutdown",
     "State": "interlock.model.outcome",
     "Task": "interlock.model.task",
     "TaskContext": "interlock.runtime.context",
     "TaskQueue": "interlock.patterns.queue",
+    "TaskScheduler": "interlock.patterns.scheduler",
     "Template": "interlock.model.template",
     "Usage": "interlock.model.usage",
     "cancelled": "interlock.runtime.context",
