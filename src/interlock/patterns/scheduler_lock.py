@@ -12,7 +12,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 from interlock.errors import WouldDeadlock
@@ -84,14 +84,11 @@ class SharedLock:
         if self._is_inside():
             yield
             return
-        with self._lock(self._turn, True):
-            room = self._lock(self._room, False)
-            room.__enter__()
-        try:
+        with ExitStack() as room:
+            with self._lock(self._turn, True):
+                room.enter_context(self._lock(self._room, False))
             with self._entered("reading"):
                 yield
-        finally:
-            room.__exit__(None, None, None)
 
     @contextmanager
     def writing(self) -> Iterator[None]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -36,8 +38,9 @@ class SharedStore(Generic[S]):
     ) -> None:
         self._store = store
         if path is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="interlock-")
-            path = Path(self._folder.name) / "store"
+            folder = tempfile.mkdtemp(prefix="interlock-")
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            path = Path(folder) / "store"
         self._lock = SharedLock(Path(os.path.realpath(path)), lock)
 
     def read(self, look: Callable[[S], T]) -> T:

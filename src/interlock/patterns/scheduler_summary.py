@@ -68,10 +68,12 @@ class RollingSummary:
             )
         with self._lock.writing():
             content = self._content()
-            if content.whole + len(entry) <= self.max_bytes:
+            if not content.whole:
+                self._replace(entry)
+            elif content.whole + len(entry) <= self.max_bytes:
                 self._add(entry, content.whole)
             else:
-                self._replace(content, entry)
+                self._replace(_made_room(content, self.max_bytes - len(entry)) + entry)
 
     def read(self) -> str:
         """The entries, oldest first, after the note of what was dropped, if something was."""
@@ -101,6 +103,9 @@ class RollingSummary:
             begin = len(note) + len(mark)
         entries = data[begin:].split(_END)
         cut_off = entries.pop()
+        if data and not entries:
+            # The first entry comes with the file, so it is never cut off.
+            raise InvalidOption(f"{self.path} is no summary: something else is in it")
         return _Content(dropped, dropped_bytes, entries, len(data) - len(cut_off))
 
     def _add(self, entry: bytes, at: int) -> None:
@@ -115,27 +120,29 @@ class RollingSummary:
         finally:
             os.close(file)
 
-    def _replace(self, content: _Content, entry: bytes) -> None:
-        """Write the file anew without its oldest entries."""
-        entries, (dropped, dropped_bytes) = content.entries, content[:2]
-        size = sum(len(each) + len(_END) for each in entries) + len(entry)
-        gone = 0
-        while True:
-            gone += 1
-            dropped_bytes += len(entries[gone - 1])
-            size -= len(entries[gone - 1]) + len(_END)
-            note = _note(dropped + gone, dropped_bytes) + _NOTE_END
-            if size + len(note) <= self.max_bytes:
-                break
-        kept = b"".join(each + _END for each in entries[gone:])
+    def _replace(self, data: bytes) -> None:
+        """Write the file anew: it is the old one or the new one at any moment."""
         fresh = self.path.with_name(f"{self.path.name}.new")
         file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
         try:
-            _write(file, note + kept + entry)
-            os.fsync(file)  # or after a power cut there might be neither the old nor the new one
+            _write(file, data)
+            os.fsync(file)  # or after a power cut there might be neither
         finally:
             os.close(file)
         os.replace(fresh, self.path)
+
+
+def _made_room(content: _Content, most: int) -> bytes:
+    """What is left of the entries, with a note of what is not: no more bytes than `most`."""
+    dropped, dropped_bytes, entries, _ = content
+    size = sum(len(each) + len(_END) for each in entries)
+    for gone, entry in enumerate(entries, 1):
+        size -= len(entry) + len(_END)
+        dropped_bytes += len(entry)
+        note = _note(dropped + gone, dropped_bytes) + _NOTE_END
+        if len(note) + size <= most:
+            return note + b"".join(each + _END for each in entries[gone:])
+    raise AssertionError("there is always room for one entry and a note")
 
 
 def _write(file: int, data: bytes) -> None:
