@@ -89,7 +89,9 @@ class TaskScheduler:
             "zombies_hold_slots": False,
             "ports": ports,
         }
-        Runtime(**self._options, resume=resume)  # impossible options raise here, not with the first call
+        Runtime(
+            **self._options, resume=resume
+        )  # impossible options raise here, not with the first call
         self._shared = SharedRuntime(self._make, self._opened)
         self._names: set[str] = set()
         """Ids of tasks that this run has seen."""

@@ -58,7 +58,6 @@ class LLMLimiter:
     ) -> None:
         self._quotas = _per_minute(requests_per_minute, tokens_per_minute)
         self._allowance = Allowance(_pace(max_rps, burst), clock)
-        self._clock = clock
 
     # -- calling ----------------------------------------------------------------------------
 
@@ -102,9 +101,7 @@ class LLMLimiter:
         kwargs: dict[str, Any],
     ) -> Any:
         lane, context = self._lane(model, kwargs), _context()
-        began = self._clock()
         ask = await self._allowance.take(lane, tokens)
-        waited = self._clock() - began
         try:
             if _is_async(fn):
                 result = await fn(*args, **kwargs)
@@ -116,7 +113,7 @@ class LLMLimiter:
             self._obey(lane, error)
             raise
         finally:
-            _tell(context, lane, waited)
+            _tell(context, lane, ask)
         return self._answered(ask, lane, result)
 
     def _call_sync(
@@ -129,10 +126,8 @@ class LLMLimiter:
     ) -> Any:
         _refuse_on_a_loop()
         lane, context = self._lane(model, kwargs), _context()
-        began = self._clock()
         go_on = bool if context is None else context.check_open
         ask = self._allowance.take_blocking(lane, tokens, go_on)
-        waited = self._clock() - began
         try:
             result = fn(*args, **kwargs)
             if inspect.isawaitable(result):
@@ -141,7 +136,7 @@ class LLMLimiter:
             self._obey(lane, error)
             raise
         finally:
-            _tell(context, lane, waited)
+            _tell(context, lane, ask)
         return self._answered(ask, lane, result)
 
     def _lane(self, model: str | None, kwargs: dict[str, Any]) -> str:
@@ -297,8 +292,9 @@ def _context() -> TaskContext | None:
     return context
 
 
-def _tell(context: TaskContext | None, lane: str, waited: float) -> None:
+def _tell(context: TaskContext | None, lane: str, ask: Ask) -> None:
     """Have the record of a run say that a task had to wait here."""
+    waited = ask.went - ask.since
     if context is not None and waited >= _WORTH_TELLING:
         with suppress(InterlockError):  # meanwhile its time may have been up
             context.log(f"waited {span(waited)} for its turn to call {lane or 'a model'}")

@@ -102,6 +102,7 @@ class Allowance:
             for meter, amount in self._needs(ask):
                 if meter is not lane.gate:
                     meter.spend(amount, ask, now)
+            ask.went = now
             del lane.line[ask]
             self._call_next(now)
             return None

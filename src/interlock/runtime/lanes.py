@@ -15,7 +15,7 @@ PATIENCE = 1.0
 class Ask:
     """Somebody who wants to be let through."""
 
-    __slots__ = ("behind_strangers", "due", "home", "lane", "since", "tokens", "wake")
+    __slots__ = ("behind_strangers", "due", "home", "lane", "since", "tokens", "wake", "went")
 
     def __init__(self, lane: Lane, tokens: int, home: object, wake: Callable[[], object]) -> None:
         self.lane = lane
@@ -23,7 +23,7 @@ class Ask:
         self.home = home
         """The loop or the thread that it waits on."""
         self.wake = wake
-        self.since = math.inf
+        self.since = self.went = math.inf
         self.due = math.inf
         """When it is to go, once it knows that it is next."""
         self.behind_strangers = False
