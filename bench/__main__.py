@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
 
-from bench import across_threads, p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11
+from bench import across_threads, p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, steps
 from bench.figure import Figure
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
@@ -26,6 +26,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "p10": p10.measure,
     "p11": p11.measure,
     "queue": across_threads.measure,
+    "scheduler": steps.measure,
 }
 LATEST = Path(__file__).parent / "results" / "latest.json"
 

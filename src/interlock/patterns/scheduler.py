@@ -148,8 +148,7 @@ class TaskScheduler:
         tasks = [self._task(agent) for agent in listed]
         runtime = await self._shared.enter()
         try:
-            named = [each.replace(id=self._name(each.id)) for each in tasks]
-            result = await runtime.run(named, fail_fast=self._fail_fast)
+            result = await runtime.run(map(self._named, tasks), fail_fast=self._fail_fast)
         finally:
             self._shared.leave()
             await undisturbed(self._shared.vacated())
@@ -168,14 +167,15 @@ class TaskScheduler:
                 raise NotAnAgent(f"agent {agent.role!r}: {error}") from error
         return Task(agent.role, step, claims=claims, timeout=self._timeout)
 
-    def _name(self, role: str) -> str:
-        """The role, or what comes next if this run has had a task of that name."""
-        name, count = role, 1
+    def _named(self, task: Task) -> Task:
+        """The task under its role, or what comes next if this run has had one of that name."""
+        role = name = task.id
+        count = 1
         while name in self._names:
             count += 1
             name = f"{role}-{count}"
         self._names.add(name)
-        return name
+        return task if count == 1 else task.replace(id=name)
 
     def _value(self, agent: StepAgent[Any], outcome: Outcome[Any]) -> Any:
         """The result of an agent, or the exception that says why there is none."""
