@@ -26,6 +26,7 @@ from bench import (
     p10,
     p11,
     plan,
+    steps,
     systems,
 )
 from bench.figure import Figure
@@ -47,6 +48,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "queue": across_threads.measure,
     "plan": plan.measure,
     "systems": systems.measure,
+    "scheduler": steps.measure,
 }
 LATEST = Path(__file__).parent / "results" / "latest.json"
 

@@ -103,6 +103,10 @@ if TYPE_CHECKING:
     from interlock.patterns.queue_registry import AgentRegistry
     from interlock.patterns.queue_task import AgentTask
     from interlock.patterns.roundtable import Roundtable
+    from interlock.patterns.scheduler import TaskScheduler
+    from interlock.patterns.scheduler_limiter import LLMLimiter
+    from interlock.patterns.scheduler_store import SharedStore
+    from interlock.patterns.scheduler_summary import RollingSummary
     from interlock.runtime.context import TaskContext, cancelled, current
     from interlock.runtime.handle import Handle
     from interlock.runtime.run import run
@@ -168,6 +172,7 @@ __all__ = [
     "InvalidPattern",
     "KernelError",
     "Kind",
+    "LLMLimiter",
     "Load",
     "Message",
     "NotAnAgent",
@@ -192,12 +197,14 @@ __all__ = [
     "ResourceConflictError",
     "ResourceLock",
     "Retry",
+    "RollingSummary",
     "Roundtable",
     "RunFailed",
     "RunResult",
     "Runtime",
     "Session",
     "SessionManager",
+    "SharedStore",
     "ShutdownManager",
     "ShutdownResult",
     "ShuttingDown",
@@ -208,6 +215,7 @@ __all__ = [
     "TaskContext",
     "TaskFailed",
     "TaskQueue",
+    "TaskScheduler",
     "Template",
     "UnknownDependency",
     "UnknownResource",
@@ -264,6 +272,7 @@ _HOMES = {
     "Handle": "interlock.runtime.handle",
     "InMemoryResourceLock": "interlock.patterns.executor_locks",
     "Kind": "interlock.model.event",
+    "LLMLimiter": "interlock.patterns.scheduler_limiter",
     "Load": "interlock.model.load",
     "Message": "interlock.runtime.session",
     "Orchestrator": "interlock.patterns.orchestrator",
@@ -280,11 +289,13 @@ _HOMES = {
     "Rate": "interlock.model.limits",
     "ResourceLock": "interlock.patterns.executor_locks",
     "Retry": "interlock.model.limits",
+    "RollingSummary": "interlock.patterns.scheduler_summary",
     "Roundtable": "interlock.patterns.roundtable",
     "RunResult": "interlock.model.result",
     "Runtime": "interlock.runtime.runtime",
     "Session": "interlock.runtime.session",
     "SessionManager": "interlock.patterns.chat",
+    "SharedStore": "interlock.patterns.scheduler_store",
     "ShutdownManager": "interlock.patterns.executor_shutdown",
     "ShutdownResult": "interlock.patterns.executor_shutdown",
     "State": "interlock.model.outcome",
@@ -293,6 +304,7 @@ _HOMES = {
     "Task": "interlock.model.task",
     "TaskContext": "interlock.runtime.context",
     "TaskQueue": "interlock.patterns.queue",
+    "TaskScheduler": "interlock.patterns.scheduler",
     "Template": "interlock.model.template",
     "Usage": "interlock.model.usage",
     "cancelled": "interlock.runtime.context",

@@ -53,10 +53,11 @@ _Opened = list[tuple[Item, int, Profile]]
 class Admission:
     """The queue in front of the claim table."""
 
-    def __init__(self, table: Table, strict: bool) -> None:
+    def __init__(self, table: Table, strict: bool, zombies_hold_slots: bool = True) -> None:
         self.table = table
         self._strict = strict
         """Priority is a promise: to start before those with less of it overtakes nobody."""
+        self._zombies_hold_slots = zombies_hold_slots
         self.slots = table.slots
         self.turn = 0
         self.paused = False
@@ -381,7 +382,7 @@ class Admission:
         self.make_zombie(grant)
 
     def lend_slot(self, grant: Grant) -> None:
-        """The holder waits in mid-flight: its slot is free for others."""
+        """The holder waits in mid-flight, or is a zombie: its slot is free for others."""
         grant.holds_slot = False
         self.slots.used -= 1
 
@@ -412,6 +413,8 @@ class Admission:
         if not grant.zombie:
             grant.zombie = True
             self.zombies[grant] = None
+            if grant.holds_slot and not self._zombies_hold_slots:
+                self.lend_slot(grant)
             for meter in grant.amounts:
                 meter.zombies += 1
                 if meter.reserved is not None:

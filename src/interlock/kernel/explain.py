@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from interlock.kernel.meters import ALL, Meter
+from interlock.kernel.meters import ALL, Meter, spent_rate
 from interlock.kernel.records import Attempt, Entry, Occupant, Request, Wait
 from interlock.kernel.waiters import Amounts, Grant
 from interlock.model.claim import Claim
@@ -129,7 +129,7 @@ def _amounts(
 ) -> Iterator[Reason]:
     for meter, amount in amounts:
         if meter.window is not None and not meter.fits(amount, lenders):
-            yield _spent(meter, amount)
+            yield spent_rate(meter, amount)
         elif not meter.fits(amount, lenders) or (meter.reserved is not None and not exempt):
             yield from _short(run, meter, amount)
 
@@ -153,19 +153,6 @@ def _lacking(run: Run, meter: Meter, wanted: int) -> LackingCapacity:
     free = 0 if meter.alone else max(0, meter.capacity - meter.used)
     ahead = meter.reserved.owner.task.id if meter.reserved is not None else ""
     return LackingCapacity(meter.name, wanted, free, meter.capacity, tuple(holders), ahead)
-
-
-def _spent(meter: Meter, amount: int) -> SpentRate:
-    assert meter.window is not None
-    free, until = meter.capacity - meter.used, meter.closed_until
-    since = meter.closed_since if until else meter.spent[0].at
-    for spent in meter.spent:
-        if free >= amount:
-            break
-        free += spent.amount
-        until = max(until, spent.at + meter.window)
-    left = 0 if meter.closed_until else max(0, meter.capacity - meter.used)
-    return SpentRate(meter.name, amount, left, meter.capacity, meter.window, since, until)
 
 
 def _midflight(run: Run, entry: Entry) -> Iterator[Reason]:

@@ -57,9 +57,10 @@ class Kernel:
         first_token: int = 1,
         fold_case: bool = False,
         first_come: bool = False,
+        zombies_hold_slots: bool = True,
     ) -> None:
         table = Table(slots, capacities or {}, rates or {}, protected, fold_case)
-        self._run = run = Run(table, first_token, first_come)
+        self._run = run = Run(table, first_token, first_come, zombies_hold_slots)
         self._steering = steering = Steering(run)
         occupants = Occupants(run)
         self._announced: float | None = None

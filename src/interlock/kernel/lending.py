@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from interlock.kernel.meters import ALL, Meter, Spent
+from interlock.kernel.meters import ALL, Meter
 from interlock.kernel.waiters import Grant, Waiter
 
 
 def take_amount(grant: Grant, meter: Meter, amount: int, waiter: Waiter, now: float) -> None:
     """Hold an amount that was seen to fit."""
     if meter.window is not None:
-        meter.used += amount
-        meter.spent.append(Spent(now, amount, waiter.owner))
+        meter.spend(amount, waiter.owner, now)
         return
     if amount == ALL:
         amount = meter.capacity

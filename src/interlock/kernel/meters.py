@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from interlock.kernel.lines import Line
+from interlock.model.why import SpentRate
 
 if TYPE_CHECKING:
     from interlock.kernel.waiters import Grant, Profile, Waiter
@@ -129,6 +130,13 @@ class Meter:
         ahead = self.reserved
         return ahead not in (None, waiter) and not self.zombies and not waiter.profile.exempt
 
+    def spend(self, amount: int, taker: object, now: float) -> Spent:
+        """For a rate: give out an amount that was seen to fit."""
+        self.used += amount
+        spent = Spent(now, amount, taker)
+        self.spent.append(spent)
+        return spent
+
     def give_back(self, now: float) -> float | None:
         """For a rate: return what the window has passed for; when more comes back, if it will."""
         if self.closed_until and self.closed_until <= now:
@@ -141,3 +149,17 @@ class Meter:
         if self.closed_until:
             times.append(self.closed_until)
         return min(times, default=None)
+
+
+def spent_rate(meter: Meter, amount: int) -> SpentRate:
+    """What to say to those for whom a rate has not enough left: `until` is when it has."""
+    assert meter.window is not None
+    free, until = meter.capacity - meter.used, meter.closed_until
+    since = meter.closed_since if until else meter.spent[0].at
+    for spent in meter.spent:
+        if free >= amount:
+            break
+        free += spent.amount
+        until = max(until, spent.at + meter.window)
+    left = 0 if meter.closed_until else max(0, meter.capacity - meter.used)
+    return SpentRate(meter.name, amount, left, meter.capacity, meter.window, since, until)

@@ -41,10 +41,12 @@ _REMEMBERED = 10_000
 class Run:
     """The life of every task of one run."""
 
-    def __init__(self, table: Table, first_token: int, first_come: bool) -> None:
+    def __init__(
+        self, table: Table, first_token: int, first_come: bool, zombies_hold_slots: bool
+    ) -> None:
         self.table = table
         self._rank = first_come_rank if first_come else start_rank
-        self.admission = Admission(table, strict=first_come)
+        self.admission = Admission(table, first_come, zombies_hold_slots)
         self.timers = Timers()
         self.midflight = Midflight(self)
         self.pasts = Pasts(self)

@@ -68,7 +68,8 @@ class Runtime(Submitting):
     breakers, `protected` paths can never be claimed for writing. `max_parallel=Auto(1, 16)` follows
     the load of the machine between these bounds; above that of the `gate` nothing starts, unless
     nothing runs. `order` is who starts first among those who could: whoever makes the run short, or
-    `first_come`.
+    `first_come`. An attempt that was told to stop and is not gone keeps its claims; without
+    `zombies_hold_slots` others may start in its place meanwhile.
 
     `journal` is a file that keeps the run: whatever happens to this process, `resume=True` (or the
     id of a run) goes on where it was; `"open"` does so only if the last run was cut off. The
@@ -92,6 +93,7 @@ class Runtime(Submitting):
         gate: Gate | None = None,
         protected: Iterable[str] = (),
         order: Order = "best",
+        zombies_hold_slots: bool = True,
         grace: Duration = 30.0,
         durability: Durability = "full",
         interrupted: WhenInterrupted = "rerun",
@@ -129,6 +131,7 @@ class Runtime(Submitting):
             protected=tuple((protected,) if isinstance(protected, str) else protected),
             fold_case=self._workspace.fold_case,
             first_come=order == "first_come",
+            zombies_hold_slots=bool(zombies_hold_slots),
         )
         self._kernel = self._make_kernel()  # at once: it has the errors for impossible options
         self._agents: Agents | None = None

@@ -7,7 +7,7 @@ import contextlib
 import logging
 from collections.abc import Callable
 
-from interlock.errors import NotRunning, ShuttingDown
+from interlock.errors import AttemptsStillAlive, NotRunning, ShuttingDown
 from interlock.runtime.log import LOGGER
 from interlock.runtime.runtime import Runtime
 from interlock.runtime.wait import undisturbed
@@ -123,4 +123,7 @@ class SharedRuntime:
             self._entered.cancel()
         # Who could not come in was told by its `enter()`; who shut it down, by its `close()`.
         elif error is not None and self._entered.exception() is None and not self._over:
-            LOGGER.log(logging.ERROR, "left_in_trouble", exc_info=error)
+            if isinstance(error, AttemptsStillAlive):
+                LOGGER.warning("%s", error)  # its callers have their outcomes
+            else:
+                LOGGER.log(logging.ERROR, "left_in_trouble", exc_info=error)

@@ -25,7 +25,7 @@ def check(shadow: Shadow, kernel: Kernel) -> None:
     _check_progress(shadow, kernel)
     said = sorted(kernel.alive())
     alive = sorted(
-        (a.item.id, a.token, a.over, a.has_slot, a.started_at)
+        (a.item.id, a.token, a.over, shadow.is_seated(a), a.started_at)
         for a in shadow.alive.values()
         if not a.outside
     )

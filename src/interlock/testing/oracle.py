@@ -36,9 +36,11 @@ class Oracle:
         *,
         fold_case: bool = False,
         first_come: bool = False,
+        zombies_hold_slots: bool = True,
     ) -> None:
         self.shadow = Shadow(slots, capacities or {}, rates or {}, fold_case)
         self.shadow.first_come = first_come
+        self.shadow.zombies_hold_slots = zombies_hold_slots
         self.seen: Counter[str] = Counter()
         self._happenings = Happenings(self.shadow, self.seen)
         self._turn = rules.Turn(event.Tick())

@@ -198,6 +198,7 @@ class Shadow:
         self.fold_case = fold_case
         self.first_come = False
         """Priority is a promise: with more of it one overtakes nobody."""
+        self.zombies_hold_slots = True
         self.capacities = dict(capacities)
         self.most = dict(capacities)
         """The highest that each capacity has been."""
@@ -324,8 +325,12 @@ class Shadow:
         self.resize(name, self._there[name])
 
     def slots_taken(self) -> int:
-        """Alive attempts that hold a slot, zombies included."""
-        return sum(a.has_slot for a in self.alive.values())
+        """Alive attempts that hold a slot, zombies included unless they hold none."""
+        return sum(map(self.is_seated, self.alive.values()))
+
+    def is_seated(self, attempt: Attempt) -> bool:
+        """Whether an attempt holds a slot."""
+        return attempt.has_slot and (self.zombies_hold_slots or not attempt.over)
 
     def in_window(self, name: str, at: float) -> int:
         """What was taken of a rate and has not come back at that time."""

@@ -45,6 +45,7 @@ class Judged:
         first_token: int = 1,
         fold_case: bool = False,
         first_come: bool = False,
+        zombies_hold_slots: bool = True,
     ) -> None:
         self.kernel = Kernel(
             slots=slots,
@@ -54,8 +55,16 @@ class Judged:
             first_token=first_token,
             fold_case=fold_case,
             first_come=first_come,
+            zombies_hold_slots=zombies_hold_slots,
         )
-        self.oracle = Oracle(slots, capacities, rates, fold_case=fold_case, first_come=first_come)
+        self.oracle = Oracle(
+            slots,
+            capacities,
+            rates,
+            fold_case=fold_case,
+            first_come=first_come,
+            zombies_hold_slots=zombies_hold_slots,
+        )
         self.now = 0.0
         self.timer: float | None = None
         self.tokens: dict[str, int] = {}

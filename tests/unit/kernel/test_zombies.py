@@ -42,6 +42,26 @@ def test_a_zombie_keeps_claims_and_slot_though_its_task_has_its_outcome() -> Non
     assert started(run.gone("a")) == ["b"]
 
 
+def test_a_zombie_that_holds_no_slot_keeps_its_claims_all_the_same() -> None:
+    run = Judged(slots=1, zombies_hold_slots=False)
+    run.submit(Task("a", writes="x", timeout=10), Task("b", writes="x"), Task("c"), Task("d"))
+    assert started(run.until(10)) == ["c"]
+    assert started(run.gone("a")) == []  # its slot has long been somebody else's
+    assert started(run.ends("c")) == ["b"]
+    assert started(run.ends("b")) == ["d"]
+
+
+def test_a_zombie_that_had_lent_its_slot_out_does_not_give_it_back_twice() -> None:
+    run = Judged(slots=1, zombies_hold_slots=False)
+    run.submit(Task("a", timeout=10))
+    run.asks("a")
+    run.submit(Task("b"), Task("c"))
+    assert run.running() == ["b"]
+    assert started(run.until(10)) == []
+    assert started(run.gone("a")) == []
+    assert started(run.ends("b")) == ["c"]
+
+
 @pytest.mark.parametrize("gone", [True, False])
 def test_a_late_success_of_a_zombie_is_ignored(gone: bool) -> None:
     run = Judged()
