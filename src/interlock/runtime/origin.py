@@ -11,7 +11,7 @@ from interlock.errors import UsageError
 from interlock.journal.port import Journal
 from interlock.journal.reader import Reader, Run
 from interlock.journal.records import NotStored
-from interlock.journal.redaction import Redaction
+from interlock.model.redaction import Redaction
 from interlock.journal.sqlite import SqliteJournal
 from interlock.journal.store import Durability
 from interlock.kernel import instructions as do
