@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         ClockWentBack,
         DependencyCycle,
         DuplicateId,
+        EarlierAgentsAlive,
         EngineError,
         FatalError,
         IllegalTransition,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     )
     from interlock.execution.process import process
     from interlock.model.claim import Claim, read, uses, write
+    from interlock.model.command import Command, command
     from interlock.model.conflict import conflicts
     from interlock.model.event import Event, Kind
     from interlock.model.limits import Breaker, Quota, Rate, Retry
@@ -133,8 +135,10 @@ __all__ = [
     "Claim",
     "ClaimOutsideWorkspace",
     "ClockWentBack",
+    "Command",
     "DependencyCycle",
     "DuplicateId",
+    "EarlierAgentsAlive",
     "EngineError",
     "ErrorRecord",
     "Event",
@@ -193,6 +197,7 @@ __all__ = [
     "WouldDeadlock",
     "__version__",
     "cancelled",
+    "command",
     "conflicts",
     "current",
     "delegate_tasks_parallel",
@@ -224,6 +229,7 @@ _HOMES = {
     "Auto": "interlock.model.load",
     "Breaker": "interlock.model.limits",
     "Claim": "interlock.model.claim",
+    "Command": "interlock.model.command",
     "ErrorRecord": "interlock.model.outcome",
     "Event": "interlock.model.event",
     "Explanation": "interlock.model.why",
@@ -255,6 +261,7 @@ _HOMES = {
     "TaskQueue": "interlock.patterns.queue",
     "Usage": "interlock.model.usage",
     "cancelled": "interlock.runtime.context",
+    "command": "interlock.model.command",
     "conflicts": "interlock.model.conflict",
     "current": "interlock.runtime.context",
     "delegate_tasks_parallel": "interlock.patterns.queue_delegate",

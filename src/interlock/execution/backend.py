@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import Context
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from interlock.execution.ending import Ending
@@ -61,6 +62,11 @@ class Errand(NamedTuple):
     redaction: Redaction
 
 
+def marks(run_id: str, task_id: str) -> dict[str, str]:
+    """The variables that all processes of a task have, and no other processes."""
+    return {"INTERLOCK_RUN": run_id, "INTERLOCK_TASK": task_id.replace("\0", "?")}
+
+
 class Job(NamedTuple):
     """One attempt, ready to run."""
 
@@ -78,6 +84,8 @@ class Job(NamedTuple):
     kwargs: dict[str, Any] | None = None
     errand: Errand | None = None
     """Of commands only."""
+    marks: Mapping[str, str] = MappingProxyType({})
+    """Variables by which every process of the attempt is known, also without a supervisor."""
     lock: int | None = None
     """A descriptor that supervisors keep open: the next coordinator waits until all are closed."""
 

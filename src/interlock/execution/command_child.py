@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import marshal
 import os
-import sys
 
 from interlock.execution.containment import NAMESPACE, enter_namespace
 from interlock.execution.process_supervisor import Supervisor
@@ -20,9 +19,13 @@ else:
     import _signal as signal  # as in `containment`
 
 
-def main(control: int, call: int) -> None:
-    """`control` leads to the supervisor; `call` says what to run, and in which containment."""
-    os.set_inheritable(control, False)
+def main(control: int, call: int, *locks: int) -> None:
+    """`control` leads to the supervisor; `call` says what to run, and in which containment.
+
+    `locks` are held by being open, as long as the supervisor is there.
+    """
+    for each in (control, *locks):
+        os.set_inheritable(each, False)
     containment, folder, argv, env = _read(call)
     if containment == NAMESPACE:
         enter_namespace(control)
@@ -57,7 +60,7 @@ def _become(control: int, folder: bytes, argv: list[bytes], env: dict[bytes, byt
 
 
 def _try(containment: str) -> NoReturn:
-    """Leave a process behind that has done all it can to get away: is it found?"""
+    """Leave a process behind that has done all it can to get away, to see whether it is found."""
     is_at_home = containment != NAMESPACE or os.readlink("/proc/self") == str(os.getpid())
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if os.fork() == 0:
@@ -67,5 +70,4 @@ def _try(containment: str) -> NoReturn:
                 signal.pause()
         os._exit(0)
     os.wait()
-    sys.stdout.flush()
     os._exit(0 if is_at_home else 1)

@@ -57,7 +57,7 @@ def enter_namespace(tell_of: int) -> None:
     """
     user, group = os.geteuid(), os.getegid()
     ordinary = user != 0
-    _checked(_libc.unshare(_CLONE_NEWPID | _CLONE_NEWNS | (_CLONE_NEWUSER if ordinary else 0)))
+    _checked(_libc.unshare(_CLONE_NEWPID | (_CLONE_NEWUSER if ordinary else 0)))
     if ordinary:
         _write("/proc/self/setgroups", "deny")
         _write("/proc/self/uid_map", f"{user} {user} 1")
@@ -73,6 +73,7 @@ def enter_namespace(tell_of: int) -> None:
     poll.register(outside, 0)
     if poll.poll(0):  # the other end is closed: who was to watch us is gone already
         os._exit(1)
+    _checked(_libc.unshare(_CLONE_NEWNS))  # not before: outside, /proc is to stay what it is
     _checked(_libc.mount(b"none", b"/", None, _MS_REC | _MS_SLAVE, None))
     _checked(_libc.mount(b"proc", b"/proc", b"proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC, None))
 

@@ -30,6 +30,7 @@ from interlock.execution.supervised import (
     in_words,
     receive,
 )
+from interlock.execution.sweep import sweep
 from interlock.model.outcome import ErrorRecord, State
 
 _ROOT = str(Path(__file__).parents[2])
@@ -46,10 +47,9 @@ class FunctionAttempt(SupervisedAttempt):
     def live(self) -> Ending | None:
         call = self._pack()
         work, theirs = socket.socketpair()
-        with work:
-            with theirs, self.guarded(partial(self._launch, theirs)) as guarded:
-                theirs.close()
-                return self._follow(guarded, work, call)
+        with work, theirs, self.guarded(partial(self._launch, theirs)) as guarded:
+            theirs.close()
+            return self._follow(guarded, work, call)
 
     def _pack(self) -> bytes:
         agent = self.job.agent
@@ -74,6 +74,7 @@ class FunctionAttempt(SupervisedAttempt):
             stdin=subprocess.DEVNULL,
             pass_fds=fds if lock is None else (*fds, lock),
             start_new_session=True,  # Ctrl-C is for us: we tell the agents
+            env={**os.environ, **self.job.marks},
         )
 
     def _follow(self, guarded: Guarded, work: socket.socket, call: bytes) -> Ending | None:
@@ -106,6 +107,8 @@ class FunctionAttempt(SupervisedAttempt):
         self._report_answer(inbox)
         if guarded.supervisor.wait() != 0:
             _clean_up_without_supervisor(work, inbox)
+            if self.job.marks:
+                sweep([], [f"{name}={value}" for name, value in self.job.marks.items()])
         return None if self.has_ended else self._death(words, inbox)
 
     def _report_answer(self, inbox: Inbox) -> None:
@@ -136,8 +139,6 @@ class FunctionAttempt(SupervisedAttempt):
 
 def _clean_up_without_supervisor(work: socket.socket, inbox: Inbox) -> None:
     """Somebody has killed the supervisor: end the agent and its group from here.
-
-    What has left the group is not found any more.
 
     It names itself before it takes its call: either its name comes, or it has not begun.
     """

@@ -10,6 +10,7 @@ from contextlib import suppress
 from functools import partial
 
 from interlock.execution.backend import Caps, Job, Launched
+from interlock.execution.command_attempt import CommandAttempt
 from interlock.execution.ending import Ending, raised
 from interlock.execution.process_attempt import FunctionAttempt
 from interlock.execution.process_main import refuse_to_start_again
@@ -98,3 +99,22 @@ class Processes:
             job.sink.gone(job.token)
         else:
             job.sink.ended(job.token, ending)
+
+
+class Commands(Processes):
+    """The backend of `interlock.command()`.
+
+    `containment` is what to keep their processes together with; otherwise the strongest there is.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        on_orphan: Callable[[int], None],
+        containment: str | None = None,
+    ) -> None:
+        super().__init__(loop, on_orphan)
+        self._containment = containment
+
+    def _attempt(self, job: Job) -> SupervisedAttempt:
+        return CommandAttempt(job, self, self._containment)
