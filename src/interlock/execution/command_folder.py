@@ -108,6 +108,12 @@ def remove(folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def remove_temporary(workspace: Path, run_id: str) -> None:
+    """Remove what attempts of a run have left that were cut off. None of them may be alive."""
+    for folder in (workspace / OURS / "tmp").glob(f"{run_id}-*"):
+        remove(folder)
+
+
 def _write(path: Path, text: str) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     with open(os.open(path, flags, 0o600), "wb") as file:

@@ -9,6 +9,11 @@ from pathlib import Path
 HEAD = 1 << 20
 TAIL = 9 << 20
 _BLOCK = 1 << 20
+_NEAR = 1 << 16
+"""How far away a line may begin or end to be cut there."""
+_INSIDE = bytes(range(0x80, 0xC0))
+"""What UTF-8 has inside of a character, and nowhere else."""
+_ASCII = tuple(bytes([each]) for each in range(0x80))
 
 
 class LogFile:
@@ -54,10 +59,8 @@ class LogFile:
 
     def _shorten(self) -> None:
         if not self._left_out:
-            self._head = _start_of_line(self._file, self._head - _BLOCK // 16, self._head)
-            self._begins = self._head
-        end = self._size - self._tail
-        end = _start_of_line(self._file, end, end + _BLOCK // 16)
+            self._head = self._begins = _end_of_line(self._file, self._head)
+        end = _start_of_line(self._file, self._size - self._tail)
         self._left_out += end - self._begins
         gap = b"\n[... %d bytes left out ...]\n" % self._left_out
         shorter = self.path.with_name(f".{self.path.name}.partial")
@@ -98,10 +101,19 @@ def _copy(source: int, begin: int, end: int, target: int) -> None:
         begin += len(block)
 
 
-def _start_of_line(file: int, begin: int, end: int) -> int:
-    """The first line that starts in this part; or a character that does, in a very long line."""
-    part = os.pread(file, end - begin, begin)
+def _start_of_line(file: int, begin: int) -> int:
+    """Where the next line begins; in a very long one, the next character."""
+    part = os.pread(file, _NEAR, begin)
     found = part.find(b"\n") + 1
+    return begin + (found or len(part) - len(part.lstrip(_INSIDE)))
+
+
+def _end_of_line(file: int, end: int) -> int:
+    """Where the last line ends; in a very long one, the last character."""
+    begin = max(0, end - _NEAR)
+    part = os.pread(file, end - begin, begin)
+    found = part.rfind(b"\n") + 1
     if found:
         return begin + found
-    return begin + next((at for at, each in enumerate(part[:4]) if each & 0xC0 != 0x80), 0)
+    whole = part.rstrip(_INSIDE)
+    return begin + len(whole) - (not whole.endswith(_ASCII))

@@ -30,19 +30,21 @@ class Cleaner:
     """
 
     def __init__(self) -> None:
-        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._kept = ""
 
     def take(self, data: bytes) -> str:
         """The text that is complete now."""
-        text = self._decode(data)
-        if not self._kept and not data.translate(None, _HARMLESS):
+        # In the middle of a character the next byte may be anything.
+        harmless = not self._kept and not self._decoder.getstate()[0]
+        text = self._decoder.decode(data)
+        if harmless and not data.translate(None, _HARMLESS):
             return text
         return self._clean(self._kept + text, last=False)
 
     def rest(self) -> str:
         """What was kept back, now that nothing more will come."""
-        return self._clean(self._kept + self._decode(b"", True), last=True)
+        return self._clean(self._kept + self._decoder.decode(b"", True), last=True)
 
     def _clean(self, text: str, last: bool) -> str:
         self._kept = ""

@@ -139,9 +139,9 @@ class Cgroup:
 def remove_cgroup(path: str) -> None:
     """Remove a group with the groups that were made in it, as far as they are empty."""
     try:
-        for each in os.scandir(path):
-            if each.is_dir(follow_symlinks=False):
-                remove_cgroup(each.path)
+        for each in os.listdir(path):
+            if os.path.isdir(f"{path}/{each}"):
+                remove_cgroup(f"{path}/{each}")
         os.rmdir(path)
     except OSError:
         return  # an empty folder more; nothing runs in it

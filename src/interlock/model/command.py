@@ -100,15 +100,15 @@ class Command:
         if home not in ("user", "private"):
             raise InvalidOption(f"home is {home!r}; it can be 'user' or 'private'")
         given = {} if env is None else dict(env)
-        for name, value in given.items():
-            if not isinstance(name, str) or not isinstance(value, str) or not _NAME.match(name):
-                raise InvalidOption(f"env maps names of variables to texts, not {name!r}")
+        for key, value in given.items():
+            if not isinstance(key, str) or not isinstance(value, str) or not _NAME.match(key):
+                raise InvalidOption(f"env maps names of variables to texts, and {key!r} does not")
         passed = (pass_env,) if isinstance(pass_env, str) else tuple(pass_env)
-        for name in passed:
-            if not isinstance(name, str) or not _NAME.match(name):
-                raise InvalidOption(f"pass_env has names of variables, and {name!r} is none")
+        for key in passed:
+            if not isinstance(key, str) or not _NAME.match(key):
+                raise InvalidOption(f"pass_env has names of variables, and {key!r} is none")
         _set(self, "argv", listed)
-        _set(self, "name", name or listed[0].rpartition("/")[2])
+        _set(self, "name", name or listed[0].rstrip("/ ").rpartition("/")[2] or "command")
         _set(self, "stdin", stdin)
         _set(self, "env", MappingProxyType(given))
         _set(self, "pass_env", passed)

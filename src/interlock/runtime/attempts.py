@@ -69,14 +69,14 @@ class Attempts:
             if manner.wants_context:
                 args = (context, *args)
             own = handle._submission.context.copy()
+            call = partial(_call, context, manner.call, args, kwargs)
+            name = f"task-{task.id}"
+            job = Job(start.token, name, call, own, self, manner.call, args, kwargs)
+            if manner.place in (Place.PROCESS, Place.COMMAND):
+                job = self._with_processes(job, context, manner.place)
         except Exception as error:  # noqa: BLE001 - a stranger's data that cannot be copied
             self.ended(start.token, raised(error))
             return
-        call = partial(_call, context, manner.call, args, kwargs)
-        name = f"task-{task.id}"
-        job = Job(start.token, name, call, own, self, manner.call, args, kwargs)
-        if manner.place in (Place.PROCESS, Place.COMMAND):
-            job = self._with_processes(job, context, manner.place)
         backend.submit(job)
 
     def _with_processes(self, job: Job, context: TaskContext, place: Place) -> Job:

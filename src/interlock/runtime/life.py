@@ -62,7 +62,7 @@ class Life:
         refuse_to_start_again()
         shell = self.shell
         if shell.disk is not None:
-            await sweep_leftovers(shell.disk)
+            await sweep_leftovers(shell.disk, shell.workspace.root)
         self._host = asyncio.current_task()
         began = {"run": shell.run_id, "epoch": shell.epoch, "kernel": self._kernel_options}
         shell.note(Kind.RUN_STARTED, "", began)

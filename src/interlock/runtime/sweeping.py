@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from interlock.errors import EarlierAgentsAlive
 from interlock.execution.backend import Launched
+from interlock.execution.command_folder import remove_temporary
 from interlock.execution.sweep import boot_id, sweep
 from interlock.journal.sqlite import SqliteJournal
 from interlock.model.event import Kind
@@ -21,13 +23,15 @@ PATIENCE = 5.0
 _PAUSE = 0.02
 
 
-async def sweep_leftovers(disk: SqliteJournal) -> None:
+async def sweep_leftovers(disk: SqliteJournal, workspace: Path) -> None:
     """Wait until nothing is left of them, and end what nobody watches any more."""
     free = await _is_free(disk)
     left: list[int] = []
     for run_id, launched in _unfinished(disk):
         marks = [f"INTERLOCK_RUN={run_id}"]
         left += await asyncio.to_thread(sweep, launched, marks, PATIENCE)
+        if not left:
+            remove_temporary(workspace, run_id)
     if left or not (free or await _is_free(disk)):
         raise EarlierAgentsAlive(str(disk.path), left)
 
