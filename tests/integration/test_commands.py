@@ -56,7 +56,7 @@ async def test_a_program_gets_its_prompt_in_four_ways(agent: Command) -> None:
 
 async def test_it_runs_in_the_workspace_with_nothing_to_read(workspace: Path) -> None:
     outcome = await outcome_of(sh("pwd; wc -c; ls -d $TMPDIR; echo $INTERLOCK_TASK"), id="where")
-    folder, read, tmp, task = outcome.result.split("\n")
+    folder, read, tmp, task = str(outcome.result).split("\n")
     assert (folder, read.strip(), task) == (str(workspace), "0", "where")
     assert tmp.startswith(f"{workspace}/.interlock/tmp/")
     assert not Path(tmp).exists()
@@ -117,7 +117,7 @@ async def test_the_check_runs_in_the_same_place_after_the_program(workspace: Pat
     agent = sh("echo done >result; echo $TMPDIR", check="grep -q done result && test -d $TMPDIR")
     outcome = await outcome_of(agent)
     assert outcome.succeeded, outcome
-    assert outcome.result.startswith(str(workspace))
+    assert str(outcome.result).startswith(str(workspace))
 
 
 async def test_attempts_are_made_until_the_check_succeeds() -> None:
@@ -236,7 +236,7 @@ def test_a_program_has_the_signals_and_descriptors_of_every_program(workspace: P
     )
     agent = command([sys.executable, "-c", script])
     (outcome,) = interlock.run([Task("a", agent)])
-    found = json.loads(outcome.result)
+    found = json.loads(str(outcome.result))
     assert found == {"ignored": [], "blocked": [], "open": []}
     (outcome,) = interlock.run([Task("a", sh("yes | head -1; echo ${PIPESTATUS-gone}"))])
     assert outcome.result == "y\ngone"
