@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         ClockWentBack,
         DependencyCycle,
         DuplicateId,
+        EarlierAgentsAlive,
         EngineError,
         FatalError,
         IllegalTransition,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     )
     from interlock.execution.process import process
     from interlock.model.claim import Claim, read, uses, write
+    from interlock.model.command import Command, command
     from interlock.model.conflict import conflicts
     from interlock.model.event import Event, Kind
     from interlock.model.limits import Breaker, Quota, Rate, Retry
@@ -151,9 +153,11 @@ __all__ = [
     "Claim",
     "ClaimOutsideWorkspace",
     "ClockWentBack",
+    "Command",
     "CronScheduler",
     "DependencyCycle",
     "DuplicateId",
+    "EarlierAgentsAlive",
     "EngineConfig",
     "EngineError",
     "ErrorRecord",
@@ -227,6 +231,7 @@ __all__ = [
     "WouldDeadlock",
     "__version__",
     "cancelled",
+    "command",
     "conflicts",
     "current",
     "delegate_tasks_parallel",
@@ -262,6 +267,7 @@ _HOMES = {
     "Breaker": "interlock.model.limits",
     "ChatEngine": "interlock.patterns.chat",
     "Claim": "interlock.model.claim",
+    "Command": "interlock.model.command",
     "CronScheduler": "interlock.patterns.cron",
     "EngineConfig": "interlock.patterns.pool_config",
     "ErrorRecord": "interlock.model.outcome",
@@ -308,6 +314,7 @@ _HOMES = {
     "Template": "interlock.model.template",
     "Usage": "interlock.model.usage",
     "cancelled": "interlock.runtime.context",
+    "command": "interlock.model.command",
     "conflicts": "interlock.model.conflict",
     "current": "interlock.runtime.context",
     "delegate_tasks_parallel": "interlock.patterns.queue_delegate",

@@ -30,6 +30,7 @@ InterlockError
 ├── WouldDeadlock              a wait in mid-flight that could never have ended
 ├── NotStorable                a value that JSON cannot hold; says which part of it
 ├── AlreadyRunning             another coordinator has this journal; says which
+├── EarlierAgentsAlive         agents of a coordinator that is gone have not ended; says which
 ├── UnreadableJournal          a journal that is damaged, foreign, too new or out of reach
 ├── AgentError                 an agent could not be made, or failed; says which
 │   └── AgentException         the name that callers of the coordinator know it by
@@ -286,6 +287,19 @@ class AlreadyRunning(InterlockError):
         super().__init__(
             f"{journal} is in use by {who}; let that one end, or use another journal. "
             "Reading it is possible meanwhile."
+        )
+
+
+class EarlierAgentsAlive(InterlockError):
+    """Agents of a coordinator that is gone are still running, so nothing may start."""
+
+    def __init__(self, path: str, pids: Sequence[int]) -> None:
+        self.path = path
+        self.pids = tuple(pids)
+        which = f" (processes {', '.join(map(str, self.pids[:_SHOWN]))})" if pids else ""
+        super().__init__(
+            f"agents of an earlier coordinator of {path} are still running{which}, and could not "
+            f"be ended; see who has {path}.agents.lock open, end it, and start again"
         )
 
 

@@ -18,7 +18,8 @@ SYSTEMS = [
     str(each.relative_to(documents.ROOT)) for each in documents.ROOT.glob("docs/systems/*.md")
 ]
 DOCUMENTS = [
-    *("docs/tutorial.md", "docs/durable.md", "docs/library.md", "docs/testing.md"),
+    *("docs/tutorial.md", "docs/durable.md", "docs/agents.md", "docs/library.md"),
+    "docs/testing.md",
     *sorted(SYSTEMS),
 ]
 REFERENCE = documents.read("docs/library.md")

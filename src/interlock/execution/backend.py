@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import Context
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from interlock.execution.ending import Ending
+from interlock.model.command import Command
+from interlock.model.redaction import Redaction
 
 
 class Caps(NamedTuple):
@@ -16,17 +20,51 @@ class Caps(NamedTuple):
     """An attempt can be ended against its will."""
 
 
+class Launched(NamedTuple):
+    """The process of an attempt, as somebody can find it who knows nothing else."""
+
+    pid: int
+    """Who has to be killed for all of the attempt to end."""
+    started: int
+    """When that process began, in ticks since the system did: a pid alone names nobody for good."""
+    containment: str
+    """What keeps the attempt's processes together."""
+    cgroup: str = ""
+    log: str = ""
+    """Where its output is kept, relative to the workspace."""
+
+
 class Sink(Protocol):
     """Where a backend reports to; called on the thread of the event loop only, but for `post`."""
 
     def post(self, function: Callable[..., object], *args: Any) -> None:
         """From any thread: have this called on the event loop. NotRunning if that is closed."""
 
+    def launched(self, token: int, launched: Launched) -> None:
+        """An attempt that runs in processes has one."""
+
     def ended(self, token: int, ending: Ending, *, gone: bool = True) -> None:
         """An attempt ended. `gone`: nothing of it is left running; otherwise `gone()` follows."""
 
     def gone(self, token: int) -> None:
         """Nothing is left of an attempt that had ended before."""
+
+
+class Errand(NamedTuple):
+    """What a command has to know of the task it is run for."""
+
+    command: Command
+    workspace: Path
+    run_id: str
+    task_id: str
+    attempt: int
+    prompt: str
+    redaction: Redaction
+
+
+def marks(run_id: str, task_id: str) -> dict[str, str]:
+    """The variables that all processes of a task have, and no other processes."""
+    return {"INTERLOCK_RUN": run_id, "INTERLOCK_TASK": task_id.replace("\0", "?")}
 
 
 class Job(NamedTuple):
@@ -44,6 +82,12 @@ class Job(NamedTuple):
     """The agent itself and its arguments, for backends that cannot use a closure."""
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] | None = None
+    errand: Errand | None = None
+    """Of commands only."""
+    marks: Mapping[str, str] = MappingProxyType({})
+    """Variables by which every process of the attempt is known, also without a supervisor."""
+    lock: int | None = None
+    """A descriptor that supervisors keep open: the next coordinator waits until all are closed."""
 
 
 class Backend(Protocol):

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from interlock.errors import NotAnAgent
 from interlock.execution.process import Process
+from interlock.model.command import Command
 
 
 class Place(Enum):
@@ -20,6 +21,7 @@ class Place(Enum):
     LOOP = "loop"
     THREAD = "thread"
     PROCESS = "process"
+    COMMAND = "command"
 
 
 class Manner(NamedTuple):
@@ -39,6 +41,8 @@ class Manner(NamedTuple):
         try:
             self.signature.bind(*given, **kwargs)
         except TypeError as error:
+            if self.place is Place.COMMAND:
+                raise NotAnAgent("a command has a prompt, and no arguments") from None
             raise NotAnAgent(f"{name_of(self.call)} cannot be called like that: {error}") from None
 
 
@@ -58,6 +62,8 @@ def name_of(agent: Any) -> str:
         return name_of(agent.func)
     if isinstance(agent, Process):
         return name_of(agent.function)
+    if isinstance(agent, Command):
+        return agent.name
     name = getattr(agent, "__name__", None) or type(agent).__name__
     return "task" if name == "<lambda>" else str(name)
 
@@ -71,6 +77,9 @@ one that is called differently. Without the functions, which hold on to whatever
 def _manner(agent: Any) -> Manner:
     if isinstance(agent, Process):
         return Manner(agent.function, Place.PROCESS, False, _signature(agent.function))
+    if isinstance(agent, Command):
+        call = functools.partial(_no_program, agent.name)
+        return Manner(call, Place.COMMAND, False, inspect.Signature())
     if isinstance(agent, type) and (hasattr(agent, "run") or hasattr(agent, "run_step")):
         raise NotAnAgent(f"{agent.__name__} is a class; submit an instance of it")
     if callable(agent):
@@ -82,6 +91,11 @@ def _manner(agent: Any) -> Manner:
     raise NotAnAgent(
         f"{agent!r} is no agent: submit a function, or an object with run(ctx) or run_step()"
     )
+
+
+def _no_program(name: str) -> None:
+    """What a backend calls that knows functions only, as that of a simulation."""
+    raise NotImplementedError(f"the program {name!r} cannot be run here: give it a function")
 
 
 def _callable(agent: Callable[..., Any]) -> Manner:

@@ -1,4 +1,4 @@
-"""Attempts of process agents: each has a process of its own, which can be killed."""
+"""Attempts that run in processes of their own, which can be killed: functions and commands."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from interlock.execution.backend import Caps, Job
+from interlock.execution.backend import Caps, Job, Launched
+from interlock.execution.command_attempt import CommandAttempt
 from interlock.execution.ending import Ending, raised
-from interlock.execution.process_attempt import Attempt
+from interlock.execution.process_attempt import FunctionAttempt
 from interlock.execution.process_main import refuse_to_start_again
+from interlock.execution.supervised import SupervisedAttempt
 from interlock.execution.threads import PATIENCE
 
 LAST_RESORT = 5.0
@@ -32,21 +34,24 @@ class Processes:
     def __init__(self, loop: asyncio.AbstractEventLoop, on_orphan: Callable[[int], None]) -> None:
         self._loop = loop
         self._on_orphan = on_orphan
-        self._attempts: dict[int, Attempt] = {}
+        self._attempts: dict[int, SupervisedAttempt] = {}
         self._last_resorts: dict[int, asyncio.TimerHandle] = {}
 
     def submit(self, job: Job) -> None:
         refuse_to_start_again()
         try:
             if not hasattr(os, "fork"):
-                raise NotImplementedError("interlock.process() needs Linux or macOS")
-            attempt = Attempt(job, self.ended, self.over)
+                raise NotImplementedError("agents in processes need Linux or macOS")
+            attempt = self._attempt(job)
             # Its last report is made on this thread, so not before we are done here.
             self._attempts[job.token] = attempt
             attempt.start()
         except (OSError, RuntimeError) as error:  # no more descriptors or threads to be had
             self._attempts.pop(job.token, None)
             job.sink.ended(job.token, raised(error))
+
+    def _attempt(self, job: Job) -> SupervisedAttempt:
+        return FunctionAttempt(job, self)
 
     def cancel(self, token: int, grace: float) -> None:
         attempt = self._attempts.get(token)
@@ -59,6 +64,11 @@ class Processes:
 
     async def close(self) -> None:
         """Nothing idles here."""
+
+    def launched(self, job: Job, launched: Launched) -> None:
+        """Tell of the process of an attempt; called on its thread."""
+        with suppress(RuntimeError):  # the loop is closed; `over` sees to that
+            self._loop.call_soon_threadsafe(job.sink.launched, job.token, launched)
 
     def ended(self, job: Job, ending: Ending) -> None:
         """Report an ending; called on the thread of an attempt, of which something is left."""
@@ -89,3 +99,22 @@ class Processes:
             job.sink.gone(job.token)
         else:
             job.sink.ended(job.token, ending)
+
+
+class Commands(Processes):
+    """The backend of `interlock.command()`.
+
+    `containment` is what to keep their processes together with; otherwise the strongest there is.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        on_orphan: Callable[[int], None],
+        containment: str | None = None,
+    ) -> None:
+        super().__init__(loop, on_orphan)
+        self._containment = containment
+
+    def _attempt(self, job: Job) -> SupervisedAttempt:
+        return CommandAttempt(job, self, self._containment)

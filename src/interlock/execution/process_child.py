@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from interlock.errors import NotAnAgent
 from interlock.execution import process_main
 from interlock.execution.ending import Ending, raised, returned
-from interlock.execution.process_supervisor import Supervisor, die_with_parent
+from interlock.execution.process_supervisor import Supervisor
 from interlock.execution.process_wire import (
     HEAD,
     Call,
@@ -28,25 +28,15 @@ from interlock.execution.process_wire import (
 _TOLD = "the agent was told to stop"
 
 
-def main(control: int, work: int, name: str) -> None:
-    """Run by a fresh interpreter. `control` leads to the supervisor, `work` to the agent."""
-    supervisor = Supervisor(control)
-    # A signal to the agent must not meet it before it can take notice.
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
-    agent = os.fork()
-    if agent:
-        os.close(work)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
-        code = 1
-        try:
-            code = supervisor.watch(agent)
-        finally:
-            os._exit(code)  # this half was never more than a guard: nothing of it is to be run
-    os.setpgid(0, 0)
-    die_with_parent(signal.SIGKILL)
-    if os.getppid() != supervisor.pid:
-        os._exit(1)
-    supervisor.leave()
+def main(control: int, work: int, lock: int | None, name: str) -> None:
+    """Run by a fresh interpreter. `control` leads to the supervisor, `work` to the agent.
+
+    `lock` is held by being open: the supervisor's half keeps it until nothing is left.
+    """
+    Supervisor(control).split(work)
+    os.close(control)
+    if lock is not None:
+        os.close(lock)
     os.set_inheritable(work, False)
     threading.current_thread().name = name
     _serve(work)

@@ -7,25 +7,30 @@ container for instance.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import suppress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def children(parent: int) -> list[int]:
     """The living children of a process."""
-    return [pid for pid, its_parent, _ in _living() if its_parent == parent]
+    return [pid for pid, its_parent, _ in living() if its_parent == parent]
 
 
 def members(group: int) -> list[int]:
     """The living members of a process group."""
-    return [pid for pid, _, its_group in _living() if its_group == group]
+    return [pid for pid, _, its_group in living() if its_group == group]
 
 
-def _living() -> Iterator[tuple[int, int, int]]:
+def living() -> Iterator[tuple[int, int, int]]:
     """Process, its parent, its group."""
     for name in filter(str.isdigit, os.listdir("/proc")):
-        with suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
-            # The fields stand behind the name of the program, which may hold anything.
-            state, parent, group = file.read().rpartition(b")")[2].split()[:3]
-            if state not in (b"Z", b"X"):
-                yield int(name), int(parent), int(group)
+        try:
+            with open(f"/proc/{name}/stat", "rb") as file:
+                # The fields stand behind the name of the program, which may hold anything.
+                state, parent, group = file.read().rpartition(b")")[2].split()[:3]
+        except (OSError, ValueError):
+            continue  # it has gone while we looked
+        if state not in (b"Z", b"X"):
+            yield int(name), int(parent), int(group)

@@ -23,6 +23,7 @@ from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from interlock.journal.shapes import name_of
+from interlock.model.command import Command
 
 if TYPE_CHECKING:
     from interlock.journal.codec import Walk
@@ -47,6 +48,8 @@ def agent_name(agent: Any) -> str:
         agent = inner
     if agent is None or isinstance(agent, str):
         return agent or ""
+    if isinstance(agent, Command):
+        return agent.name
     return name_of(agent if inspect.isroutine(agent) or isinstance(agent, type) else type(agent))
 
 

@@ -19,9 +19,9 @@ from typing import Any
 from interlock.errors import InvalidOption, NotStorable
 from interlock.journal import agents, everyday, outcomes, records, shapes, tasks
 from interlock.journal.plain_json import as_json, in_utf8
-from interlock.journal.redaction import Redaction
 from interlock.journal.rows import column
 from interlock.model.outcome import Outcome
+from interlock.model.redaction import Redaction
 from interlock.model.task import Task
 
 MAX_DEPTH = 100

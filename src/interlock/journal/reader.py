@@ -168,6 +168,12 @@ class Reader:
         first, end = _range(run, since)
         return [self._event(found) for found in self._rows(queries.EVENTS, first, end, most)]
 
+    def events_of_kind(self, run: Run, kind: Kind) -> list[Event]:
+        """The events of a run that are of a kind there are few of."""
+        first, end = _range(run, 0)
+        found = self._rows(queries.EVENTS_OF_KIND, first, end, kind.value)
+        return [self._event(each) for each in found]
+
     def all_events(self, run: Run, since: int = 0) -> Iterator[Event]:
         """All events of a run after a number, in order, page by page.
 

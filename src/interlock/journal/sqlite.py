@@ -8,6 +8,7 @@ from typing import Any
 
 from interlock.errors import InterlockError
 from interlock.journal import opening, queries, retention
+from interlock.journal.agents_lock import AgentsLock
 from interlock.journal.batch import Batch
 from interlock.journal.codec import Codec
 from interlock.journal.disk import Disk
@@ -53,6 +54,7 @@ class SqliteJournal:
         self._closed = False
         opening.make_folder(self.path)
         self._lock = Lock(self.path)
+        self.agents = AgentsLock(self.path)
         try:
             self._store = Store(self.path, durability, disk or Disk())
             self.read = Reader(self.path, self.codec)
@@ -122,6 +124,7 @@ class SqliteJournal:
         """Let go of the file as a killed process would, without writing what is left."""
         self.read.close()
         self._store.close()
+        self.agents.release()
         self._lock.release()
 
     # -- beside the run ---------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -17,7 +18,45 @@ PROMPT = "{prompt}"
 PROMPT_FILE = "{prompt_file}"
 """Stands for the path of a file that holds the prompt."""
 
+_NAME = re.compile(r"[^=\0]+\Z")
 _set = object.__setattr__
+
+
+def command(
+    argv: Iterable[str],
+    *,
+    name: str = "",
+    stdin: str = "",
+    env: Mapping[str, str] | None = None,
+    pass_env: Iterable[str] = (),
+    errors: Mapping[str, Iterable[str]] | None = None,
+    check: str | None = None,
+    home: Home = "user",
+) -> Command:
+    """A program as an agent: `command(["codex", "exec", "{prompt}"])`. `Command` has the options.
+
+    Its result is what it prints, or what that is as JSON where the task has an `output` type.
+    """
+    return Command(
+        argv,
+        name=name,
+        stdin=stdin,
+        env=env,
+        pass_env=pass_env,
+        errors=errors,
+        check=check,
+        home=home,
+    )
+
+
+def _patterns(kind: str, given: Iterable[str]) -> tuple[str, ...]:
+    listed = (given,) if isinstance(given, str) else tuple(given)
+    for each in listed:
+        try:
+            re.compile(each)
+        except (re.error, TypeError) as error:
+            raise InvalidOption(f"errors: {each!r}, for {kind}, is no pattern: {error}") from None
+    return listed
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -61,12 +100,20 @@ class Command:
             )
         if home not in ("user", "private"):
             raise InvalidOption(f"home is {home!r}; it can be 'user' or 'private'")
+        given = {} if env is None else dict(env)
+        for key, value in given.items():
+            if not isinstance(key, str) or not isinstance(value, str) or not _NAME.match(key):
+                raise InvalidOption(f"env maps names of variables to texts, and {key!r} does not")
+        passed = (pass_env,) if isinstance(pass_env, str) else tuple(pass_env)
+        for key in passed:
+            if not isinstance(key, str) or not _NAME.match(key):
+                raise InvalidOption(f"pass_env has names of variables, and {key!r} is none")
         _set(self, "argv", listed)
-        _set(self, "name", name or listed[0].rpartition("/")[2])
+        _set(self, "name", name or listed[0].rstrip("/ ").rpartition("/")[2] or "command")
         _set(self, "stdin", stdin)
-        _set(self, "env", MappingProxyType(dict(env or {})))
-        _set(self, "pass_env", (pass_env,) if isinstance(pass_env, str) else tuple(pass_env))
-        patterns = {kind: tuple(each) for kind, each in (errors or {}).items()}
+        _set(self, "env", MappingProxyType(given))
+        _set(self, "pass_env", passed)
+        patterns = {kind: _patterns(kind, each) for kind, each in (errors or {}).items()}
         _set(self, "errors", MappingProxyType(patterns))
         _set(self, "check", check)
         _set(self, "home", home)

@@ -16,6 +16,8 @@ class Kind(StrEnum):
     BLOCKED = "blocked"
     WAITING = "waiting"
     STARTED = "started"
+    LAUNCHED = "launched"
+    """An attempt that runs in processes of its own has one: which, and where its output is."""
     RETRYING = "retrying"
     NEEDS_YOU = "needs_you"
     RUNNING = "running"

@@ -10,12 +10,15 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from interlock.errors import AgentFailed, AttemptOver, InvalidOption, UnknownResource
-from interlock.execution.backend import Backend, Job
+from interlock.execution.backend import Backend, Errand, Job, Launched, marks
 from interlock.execution.ending import Ending, raised
 from interlock.execution.manner import Place
+from interlock.execution.sweep import boot_id
 from interlock.kernel import stimuli as s
 from interlock.kernel.instructions import Start, Stop
 from interlock.model.claim import Claim
+from interlock.model.command import Command
+from interlock.model.event import Kind
 from interlock.model.outcome import ErrorRecord, State
 from interlock.model.task import Task
 from interlock.runtime.context import CURRENT, TaskContext
@@ -66,12 +69,36 @@ class Attempts:
             if manner.wants_context:
                 args = (context, *args)
             own = handle._submission.context.copy()
+            call = partial(_call, context, manner.call, args, kwargs)
+            name = f"task-{task.id}"
+            job = Job(start.token, name, call, own, self, manner.call, args, kwargs)
+            if manner.place in (Place.PROCESS, Place.COMMAND):
+                job = self._with_processes(job, context, manner.place)
         except Exception as error:  # noqa: BLE001 - a stranger's data that cannot be copied
             self.ended(start.token, raised(error))
             return
-        call = partial(_call, context, manner.call, args, kwargs)
-        name = f"task-{task.id}"
-        backend.submit(Job(start.token, name, call, own, self, manner.call, args, kwargs))
+        backend.submit(job)
+
+    def _with_processes(self, job: Job, context: TaskContext, place: Place) -> Job:
+        """What is asked of attempts that run in processes: that all of them can be found."""
+        disk = self._shell.disk
+        return job._replace(
+            errand=self._errand(context) if place is Place.COMMAND else None,
+            marks=marks(self._shell.run_id, context.task.id),
+            lock=None if disk is None else disk.agents.descriptor,
+        )
+
+    def _errand(self, context: TaskContext) -> Errand:
+        shell, task = self._shell, context.task
+        return Errand(
+            task.agent,
+            shell.workspace.root,
+            shell.run_id,
+            task.id,
+            context.attempt,
+            context.prompt or "",
+            shell.redaction,
+        )
 
     def _arguments(self, task: Task) -> tuple[tuple[Any, ...], dict[str, Any]]:
         args: tuple[Any, ...] = ()
@@ -131,6 +158,14 @@ class Attempts:
 
     # -- the sink ---------------------------------------------------------------------------
 
+    def launched(self, token: int, launched: Launched) -> None:
+        """An attempt has a process: whoever comes after us has to be able to find it."""
+        context = self.alive.get(token)
+        if context is not None:
+            about = {"token": token, "attempt": context.attempt, "boot": boot_id()}
+            data = about | launched._asdict()
+            self._shell.note(Kind.LAUNCHED, context.task.id, data)
+
     def ended(self, token: int, ending: Ending, *, gone: bool = True) -> None:
         """An attempt ended."""
         context = self.alive.get(token)
@@ -145,7 +180,7 @@ class Attempts:
             return
         context.close()
         if ending.value is not None or task.output is not None:
-            ending = self._stored(_accepted(ending, task.output))
+            ending = self._stored(_accepted(ending, task))
         if ending.rate:
             ending = self._held(ending)
         if ending.exception is not None:
@@ -197,7 +232,7 @@ class Attempts:
         return leftover is not None
 
 
-def _accepted(ending: Ending, output: Any) -> Ending:
+def _accepted(ending: Ending, task: Task) -> Ending:
     """The same ending with our own copy of its value, as the type that it must have."""
     if ending.status is not State.SUCCEEDED:
         return ending
@@ -205,7 +240,7 @@ def _accepted(ending: Ending, output: Any) -> Ending:
         what = ending.value.drop()
         return raised(AgentFailed(f"returned {what} without awaiting it", retryable=False))
     try:
-        ending = validated(ending, output)
+        ending = validated(ending, task.output, printed=isinstance(task.agent, Command))
         return ending._replace(value=copied(ending.value))
     except RecursionError:
         return raised(InvalidOption("the result contains itself, or is nested too deeply"))

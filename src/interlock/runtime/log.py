@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from interlock.journal.redaction import Redaction
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import Outcome, State
+from interlock.model.redaction import Redaction
 
 LOGGER = logging.getLogger("interlock")
 

@@ -11,12 +11,12 @@ from interlock.errors import UsageError
 from interlock.journal.port import Journal
 from interlock.journal.reader import Reader, Run
 from interlock.journal.records import NotStored
-from interlock.journal.redaction import Redaction
 from interlock.journal.sqlite import SqliteJournal
 from interlock.journal.store import Durability
 from interlock.kernel import instructions as do
 from interlock.kernel import stimuli as s
 from interlock.model.outcome import Outcome, State
+from interlock.model.redaction import Redaction
 from interlock.model.task import Task
 from interlock.runtime.past import Past
 from interlock.runtime.ports import Ports

@@ -27,12 +27,17 @@ def check_output(output: Any, task_id: str) -> None:
         ) from error
 
 
-def validated(ending: Ending, output: Any) -> Ending:
-    """The same ending with its value as that type, or a failure that says what does not fit."""
+def validated(ending: Ending, output: Any, *, printed: bool = False) -> Ending:
+    """The same ending with its value as that type, or a failure that says what does not fit.
+
+    What a program has printed is JSON, unless text is what is wanted.
+    """
     if output is None:
         return ending
     pydantic = _pydantic()
     try:
+        if printed and output is not str:
+            return ending._replace(value=_adapter(output).validate_json(ending.value))
         return ending._replace(value=_adapter(output).validate_python(ending.value))
     except pydantic.ValidationError as error:
         problems = "; ".join(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from interlock.execution.backend import Backend
 from interlock.execution.coroutines import Coroutines
 from interlock.execution.manner import Place
-from interlock.execution.process_backend import Processes
+from interlock.execution.process_backend import Commands, Processes
 from interlock.execution.threads import Threads
 from interlock.journal.memory import MemoryJournal
 from interlock.journal.port import Journal
@@ -25,11 +25,12 @@ Orphaned = Callable[[int], None]
 def real_backends(
     loop: asyncio.AbstractEventLoop, coroutines: Coroutines, orphaned: Orphaned
 ) -> Mapping[Place, Backend]:
-    """Coroutines on the loop, threads and processes of the machine."""
+    """Coroutines on the loop; threads, processes and programs of the machine."""
     return {
         Place.LOOP: coroutines,
         Place.THREAD: Threads(loop, orphaned),
         Place.PROCESS: Processes(loop, orphaned),
+        Place.COMMAND: Commands(loop, orphaned),
     }
 
 

@@ -96,6 +96,7 @@ class Shell:
         self.epoch = origin.epoch
         """When the run began, in seconds since 1970."""
         self._zero = self.loop.time() - origin.elapsed
+        self.redaction = origin.redaction
         self.log = Log(run_id, origin.redaction)
         self.record = Record(origin.journal, self.log, self.epoch)
         self.attempts = Attempts(self, ports.chance, grace)

@@ -12,6 +12,7 @@ from interlock.execution.manner import Manner, manner_of
 from interlock.journal.codec import Codec
 from interlock.kernel import stimuli as s
 from interlock.model.claim import Claim
+from interlock.model.command import Command
 from interlock.model.event import Kind
 from interlock.model.outcome import Outcome, State
 from interlock.model.task import Task
@@ -206,10 +207,23 @@ def _manner(task: Task) -> Manner:
     try:
         manner = manner_of(task.agent)
         manner.check(task.args, task.kwargs)
+        if isinstance(task.agent, Command):
+            _check_prompt(task.agent, task)
     except UsageError as error:
         raise type(error)(f"task {task.id!r}: {error}") from None
     check_output(task.output, task.id)
     return manner
+
+
+def _check_prompt(command: Command, task: Task) -> None:
+    """A prompt that goes nowhere, or is missing, is a mistake."""
+    if task.prompt is None and command.takes_prompt:
+        raise InvalidOption(f"{command.name} takes a prompt, and the task has none; write prompt=")
+    if task.prompt is not None and not command.takes_prompt:
+        raise InvalidOption(
+            f"{command.name} would not see the prompt; put {{prompt}} or {{prompt_file}} into its "
+            "arguments, its variables or its stdin"
+        )
 
 
 def _resolved(shell: Shell, task: Task, known: dict[Claim, Claim]) -> Task:

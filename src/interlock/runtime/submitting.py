@@ -13,6 +13,7 @@ from interlock.errors import FatalError, InvalidOption
 from interlock.execution.manner import name_of
 from interlock.kernel import stimuli as s
 from interlock.model.claim import Claim, Patterns
+from interlock.model.command import Command
 from interlock.model.duration import Duration, seconds
 from interlock.model.limits import Retry
 from interlock.model.outcome import Outcome
@@ -96,6 +97,8 @@ class Submitting:
     def submit(self, agent: Runs[T], /, **options: Unpack[Options]) -> Handle[T]: ...
     @overload
     def submit(self, agent: RunsStep[T], /, **options: Unpack[Options]) -> Handle[T]: ...
+    @overload
+    def submit(self, agent: Command, /, **options: Unpack[Options]) -> Handle[Any]: ...
     @overload
     def submit(self, agent: Task, /) -> Handle[Any]: ...
 

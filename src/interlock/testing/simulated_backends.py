@@ -55,6 +55,7 @@ def simulated_backends(
         Place.LOOP: coroutines,
         Place.THREAD: SimulatedThreads(loop),
         Place.PROCESS: SimulatedProcesses(loop),
+        Place.COMMAND: SimulatedProcesses(loop),
     }
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ParamSpec
 
 from interlock.errors import NotRunning
-from interlock.execution.backend import Job
+from interlock.execution.backend import Job, Launched
 from interlock.execution.coroutines import Coroutines
 from interlock.execution.ending import Ending
 from interlock.execution.process import process
@@ -40,6 +40,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.endings: dict[int, Ending] = {}
+        self.processes: dict[int, list[Launched]] = {}
         self._gone: dict[int, asyncio.Event] = {}
         self._ended: dict[int, asyncio.Event] = {}
         self._thread = threading.get_ident()
@@ -55,6 +56,11 @@ class Recorder:
     def expect(self, token: int) -> None:
         self._gone[token] = asyncio.Event()
         self._ended[token] = asyncio.Event()
+
+    def launched(self, token: int, launched: Launched) -> None:
+        if threading.get_ident() != self._thread:
+            self.broken.append("reported from another thread")
+        self.processes.setdefault(token, []).append(launched)
 
     def ended(self, token: int, ending: Ending, *, gone: bool = True) -> None:
         if threading.get_ident() != self._thread:

@@ -1,0 +1,82 @@
+"""What a program gets to see: a few variables of ours, those it is given, and its prompt."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from interlock.execution.backend import Errand, marks
+from interlock.model.redaction import Redaction
+
+_PLACE = re.compile(r"\{prompt(_file)?\}")
+
+_ALLOWED = frozenset(
+    {
+        *("PATH", "HOME", "USER", "LOGNAME", "SHELL"),
+        *("LANG", "LANGUAGE", "TZ"),
+        *("TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR"),
+        *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
+        *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
+        *("SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE"),
+        *("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"),
+        "XDG_RUNTIME_DIR",
+    }
+)
+"""Where programs, the user and their settings are, how to speak, and the way to the network."""
+
+
+class Places(NamedTuple):
+    """The folders and files that belong to one attempt."""
+
+    tmp: Path
+    prompt_file: Path
+    home: Path | None
+
+
+def filled(text: str, prompt: str, prompt_file: Path) -> str:
+    """A text of the command with the prompt in it. A prompt is not looked into."""
+    return _PLACE.sub(lambda found: str(prompt_file) if found[1] else prompt, text)
+
+
+def variables(errand: Errand, places: Places, ours: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a program, made of `ours` and what it is given."""
+    command = errand.command
+    env = {name: value for name, value in ours.items() if _is_allowed(name)}
+    env = _without_secrets(env, errand.redaction)
+    env |= {name: ours[name] for name in command.pass_env if name in ours}
+    if places.home is not None:
+        env["HOME"] = str(places.home)
+    env["TMPDIR"] = str(places.tmp)
+    for name, value in command.env.items():
+        env[name] = filled(value, errand.prompt, places.prompt_file)
+    env["INTERLOCK_ATTEMPT"] = str(errand.attempt)
+    env["INTERLOCK_WORKSPACE"] = str(errand.workspace)
+    return env | marks(errand.run_id, errand.task_id)
+
+
+def _is_allowed(name: str) -> bool:
+    return name in _ALLOWED or name.startswith("LC_")
+
+
+def _without_secrets(env: dict[str, str], redaction: Redaction) -> dict[str, str]:
+    """A proxy may have a password. Nobody gets a declared secret who was not given it by name."""
+    return {name: value for name, value in env.items() if not redaction.is_in(value)}
+
+
+def as_bytes(env: Mapping[str, str]) -> dict[bytes, bytes]:
+    """As the system takes it. Raises ValueError for text that it cannot take."""
+    return {_checked(name): _checked(value) for name, value in env.items()}
+
+
+def argument(text: str) -> bytes:
+    """The same of an argument."""
+    return _checked(text)
+
+
+def _checked(text: str) -> bytes:
+    if "\0" in text:
+        raise ValueError("it has a NUL character, which no argument or variable can have")
+    return os.fsencode(text)

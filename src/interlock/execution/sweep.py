@@ -1,0 +1,135 @@
+"""Ending processes that nobody watches any more, and knowing when they are gone (Linux).
+
+A pid alone names nobody for good: it is given to others. So a process is known by its pid together
+with its start time, or by variables in its environment, which its children inherit wherever they
+go. What was recognised is held by a descriptor of it before it is signalled.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from functools import cache
+
+from interlock.execution.backend import Launched
+from interlock.execution.containment import remove_cgroup, start_time
+from interlock.execution.process_table import living
+
+_PAUSE = 0.05
+"""Seconds until the next look, in which somebody may have forked."""
+
+
+def sweep(
+    launched: Collection[Launched], marks: Collection[str] = (), patience: float | None = None
+) -> list[int]:
+    """Kill these processes, their groups and all that have the marks (`NAME=value`) as variables.
+
+    Comes back when none is left, or after `patience` seconds with those that are.
+    """
+    if sys.platform != "linux":
+        return _end_groups(launched)
+    until = None if patience is None else time.monotonic() + patience
+    known = {each.pid: each.started for each in launched}
+    marked = frozenset(os.fsencode(each) for each in marks)
+    while True:
+        for each in launched:
+            _kill_cgroup(each.cgroup)
+        held = dict(_hold(known, marked))
+        try:
+            if not held:
+                break
+            for opened in held.values():
+                with suppress(ProcessLookupError, PermissionError):
+                    signal.pidfd_send_signal(opened, signal.SIGKILL)
+            _wait(held.values())
+            if until is not None and time.monotonic() >= until:
+                return list(held)
+        finally:
+            for opened in held.values():
+                os.close(opened)
+    for each in launched:
+        if each.cgroup:
+            remove_cgroup(each.cgroup)
+    return []
+
+
+@cache
+def boot_id() -> str:
+    """Names this start of the system: after the next one, pids and start times begin anew."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def _end_groups(launched: Collection[Launched]) -> list[int]:
+    """Without a process table: of those that were alive a moment ago, end the groups."""
+    for each in launched:
+        with suppress(ProcessLookupError, PermissionError):
+            while each.pid > 1:
+                os.killpg(each.pid, signal.SIGKILL)
+                select.select([], [], [], _PAUSE)
+    return []
+
+
+def _hold(known: dict[int, int], marked: frozenset[bytes]) -> Iterator[tuple[int, int]]:
+    """The processes that are meant, each with a descriptor of it."""
+    spared = _ancestors()
+    for pid, _, group in living():
+        if pid in spared or not _is_meant(pid, group, known, marked):
+            continue
+        with suppress(OSError):
+            opened = os.pidfd_open(pid)
+            if _is_meant(pid, group, known, marked):  # and not another one by now
+                yield pid, opened
+            else:
+                os.close(opened)
+
+
+def _is_meant(pid: int, group: int, known: dict[int, int], marked: frozenset[bytes]) -> bool:
+    if pid in known and start_time(pid) == known[pid] != 0:
+        return True
+    if group in known and start_time(group) == known[group] != 0:
+        return True
+    return bool(marked) and marked <= _environment(pid)
+
+
+def _environment(pid: int) -> frozenset[bytes]:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return frozenset(file.read().split(b"\0"))
+    except OSError:  # somebody else's, or gone
+        return frozenset()
+
+
+def _ancestors() -> set[int]:
+    """Ourselves and those we come from: we may have been started by an agent."""
+    parents = {pid: parent for pid, parent, _ in living()}
+    found, pid = set(), os.getpid()
+    while pid and pid not in found:
+        found.add(pid)
+        pid = parents.get(pid, 0)
+    return found
+
+
+def _wait(held: Collection[int]) -> None:
+    poll = select.poll()
+    for each in held:
+        poll.register(each, select.POLLIN)
+    left, until = len(held), time.monotonic() + _PAUSE
+    while left and (pause := until - time.monotonic()) > 0:
+        for each, _ in poll.poll(pause * 1000):
+            poll.unregister(each)
+            left -= 1
+
+
+def _kill_cgroup(path: str) -> None:
+    if path:
+        with suppress(OSError), open(f"{path}/cgroup.kill", "w", encoding="ascii") as file:
+            file.write("1")

@@ -1,0 +1,316 @@
+"""Stopping for certain: whatever a program has started is gone, and only then is its claim free."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from interlock import Runtime, State, command
+from interlock.execution import command_launch, process_backend
+from interlock.execution.backend import Launched
+from interlock.execution.containment import start_time
+from interlock.execution.process_table import children, members
+from interlock.execution.sweep import sweep
+from tests.integration.command_world import (
+    HOLDING,
+    Pipes,
+    contained,
+    launches,
+    pipes,
+    with_variable,
+)
+
+__all__ = ["pipes"]
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+
+PROMISED = 5.0
+"""Seconds after which nothing may be left."""
+
+
+@pytest.mark.parametrize("containment", HOLDING)
+@pytest.mark.parametrize(
+    ("by", "how"), [("cancel", "stop"), ("cancel", "deaf"), ("timeout", "deaf")]
+)
+async def test_cancel_and_timeout_leave_nothing_and_the_claim_is_free_only_then(
+    containment: str, how: str, by: str, pipes: Pipes
+) -> None:
+    async with Runtime(grace=1, ports=contained(containment)) as rt:
+        seen = launches(rt)
+        timeout = 3 if by == "timeout" else None
+        first = rt.submit(pipes.nasty(how), id="first", writes="x", timeout=timeout)
+        second = rt.submit(pipes.is_anybody_left, writes="x")
+        await pipes.ready()
+        assert with_variable("INTERLOCK_TASK=first")
+        if by == "cancel":
+            first.cancel()
+        outcome = await first
+        told = time.monotonic()
+        assert outcome.status is (State.CANCELLED if by == "cancel" else State.TIMED_OUT)
+        assert (await second).result is False
+        assert time.monotonic() - told < PROMISED
+    assert seen[0].data["containment"] == containment
+    assert not with_variable("INTERLOCK_TASK=first")
+
+
+@pytest.mark.parametrize("containment", HOLDING)
+async def test_what_a_program_leaves_behind_is_gone_with_it(containment: str, pipes: Pipes) -> None:
+    async with Runtime(ports=contained(containment)) as rt:
+        handle = rt.submit(pipes.nasty("leave"))
+        await pipes.ready()
+        assert (await handle).succeeded
+        assert not pipes.is_anybody_left()
+
+
+async def test_a_check_is_stopped_as_its_program_would_be(pipes: Pipes) -> None:
+    nasty = " ".join(pipes.nasty("deaf").argv)
+    async with Runtime(grace=0.2) as rt:
+        handle = rt.submit(command(["true"], check=nasty), timeout="1m")
+        after = rt.submit(lambda: 1)
+        await pipes.ready()
+        handle.cancel()
+        await handle
+        assert (await after).succeeded
+    assert not pipes.is_anybody_left()
+
+
+async def test_the_plain_group_ends_who_has_stayed_in_it(pipes: Pipes, tmp_path: Path) -> None:
+    script = (
+        f"trap '' TERM; exec 9>{pipes.held}; sleep 1000 & printf ready >{pipes.announced}; wait"
+    )
+    async with Runtime(grace=0.1, ports=contained("group")) as rt:
+        seen = launches(rt)
+        handle = rt.submit(command(["sh", "-c", f"{script}; wait"]))
+        await pipes.ready()
+        assert len(members(seen[0].data["pid"])) == 2
+        handle.cancel()
+    assert not pipes.is_anybody_left()
+    assert seen[0].data["containment"] == "group"
+
+
+async def test_a_program_may_clean_up_when_it_is_told_to_stop(pipes: Pipes) -> None:
+    script = f"trap 'echo cleaned up >mark; exit 0' TERM; printf ready >{pipes.announced}; "
+    async with Runtime(grace=60) as rt:
+        handle = rt.submit(command(["sh", "-c", script + "while :; do sleep 1000 & wait; done"]))
+        await pipes.ready()
+        handle.cancel()
+    assert Path("mark").read_text() == "cleaned up\n"
+
+
+@pytest.mark.parametrize("containment", HOLDING)
+async def test_a_killed_supervisor_leaves_a_failure_and_nothing_else(
+    containment: str, pipes: Pipes
+) -> None:
+    async with Runtime(ports=contained(containment)) as rt:
+        handle = rt.submit(pipes.nasty("stop"))
+        await pipes.ready()
+        (supervisor,) = children(os.getpid())
+        os.kill(supervisor, signal.SIGKILL)
+        outcome = await handle
+    assert outcome.error is not None
+    assert outcome.error.type == "crashed"
+    assert "killed together with its supervisor" in outcome.error.message
+    # By adoption alone, one that has hidden whose it is gets away with its supervisor dead.
+    if containment != "subreaper":
+        assert not pipes.is_anybody_left()
+    sweep([], [f"INTERLOCK_RUN={rt.run_id}"])
+    _end_all_that_hold(pipes)
+
+
+def _end_all_that_hold(pipes: Pipes) -> None:
+    held = os.path.realpath(pipes.held)
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        if int(name) == os.getpid():
+            continue
+        try:
+            fds = f"/proc/{name}/fd"
+            opened = [os.readlink(f"{fds}/{each}") for each in os.listdir(fds)]
+        except OSError:
+            continue
+        if held in opened:
+            os.kill(int(name), signal.SIGKILL)
+    assert pipes.are_all_gone_within(PROMISED)
+
+
+async def test_a_program_cannot_save_itself_by_stopping_its_supervisor(
+    pipes: Pipes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process_backend, "LAST_RESORT", 0.05)
+    script = f"kill -STOP $PPID; exec 9>{pipes.held}; printf ready >{pipes.announced}; sleep 1000"
+    async with Runtime(grace=0, ports=contained("subreaper")) as rt:
+        handle = rt.submit(command(["sh", "-c", script]))
+        await pipes.ready()
+        handle.cancel()
+    assert not pipes.is_anybody_left()
+
+
+async def test_in_a_namespace_a_program_sees_its_own_processes_alone() -> None:
+    script = "echo $$ $PPID; ls /proc | grep -c '^[0-9]'; readlink /proc/self"
+    async with Runtime(ports=contained("namespace")) as rt:
+        result = await rt.submit(command(["sh", "-c", script])).result()
+        pid, parent, *_ = result.split()
+        assert (pid, parent) == ("2", "1")
+        assert int(result.split()[2]) < 6
+        kill = "kill -9 1; kill -STOP 1; kill -9 $PPID; echo still here"
+        assert (await rt.submit(command(["sh", "-c", kill]))).result == "still here"
+
+
+# -- negotiation --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def _nothing_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command_launch, "_chosen", {})
+    monkeypatch.delenv("INTERLOCK_CONTAINMENT", raising=False)
+
+
+@pytest.mark.usefixtures("_nothing_chosen")
+@pytest.mark.parametrize("only", ["namespace", "cgroup", "subreaper", "group"])
+def test_the_strongest_that_works_is_taken(only: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    weaker = command_launch.CONTAINMENTS[command_launch.CONTAINMENTS.index(only) :]
+    tried: list[str] = []
+
+    def works(containment: str) -> bool:
+        tried.append(containment)
+        return containment in weaker
+
+    monkeypatch.setattr(command_launch, "works", works)
+    assert command_launch.containment() == only
+    assert command_launch.containment() == only
+    assert len(tried) == 1 + command_launch.CONTAINMENTS.index(only)
+
+
+@pytest.mark.usefixtures("_nothing_chosen")
+async def test_what_was_asked_for_and_cannot_be_had_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(command_launch, "works", lambda each: each != "cgroup")
+    async with Runtime() as rt:
+        for wanted, said in (("cgroup", "does not allow"), ("jail", "it can be namespace,")):
+            monkeypatch.setenv("INTERLOCK_CONTAINMENT", wanted)
+            outcome = await rt.submit(command(["true"]))
+            assert said in outcome.reason
+            assert not (outcome.error and outcome.error.retryable)
+        monkeypatch.setenv("INTERLOCK_CONTAINMENT", "subreaper")
+        seen = launches(rt)
+        assert (await rt.submit(command(["true"]))).succeeded
+        assert seen[0].data["containment"] == "subreaper"
+
+
+_WHICH = "from interlock.execution import command_launch as c; print(c.containment(), {0})"
+
+
+def _asked(code: str, **options: object) -> str:
+    environment = {"PYTHONPATH": str(Path(command_launch.__file__).parents[2]), "PATH": "/bin"}
+    interpreter = str(options.pop("interpreter", sys.executable))
+    done = subprocess.run(  # type: ignore[call-overload]
+        [interpreter, "-B", "-c", code],
+        env={**environment, "HOME": "/"},
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=True,
+        **options,
+    )
+    return str(done.stdout).strip()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has it to give away")
+def test_where_unshare_is_forbidden_there_is_no_namespace() -> None:
+    drop = "import ctypes, os, sys; ctypes.CDLL(None).prctl(24, 21, 0, 0, 0); "
+    which = _WHICH.format("c.works('namespace')")
+    code = f"{drop} os.execv(sys.executable, [sys.executable, '-B', '-c', {which!r}])"
+    assert _asked(code) in ("cgroup False", "subreaper False")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_an_ordinary_user_has_a_namespace_only_when_asking_for_it() -> None:
+    interpreter = "/usr/bin/python3"
+    try:
+        version = _asked("import sys; print(sys.version_info >= (3, 11))", interpreter=interpreter)
+    except OSError:
+        version = "none"
+    if version != "True":
+        pytest.skip("no interpreter that another user could run")
+    which = _WHICH.format("c.works('namespace')")
+    chosen, namespace = _asked(which, interpreter=interpreter, user=1, group=1).split()
+    assert chosen in ("cgroup", "subreaper")
+    assert namespace in ("True", "False")  # as the system allows
+
+
+# -- recognising --------------------------------------------------------------------------------
+
+
+def _sleeping(**options: object) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(["sleep", "1000"], **options)  # type: ignore[call-overload,no-any-return]
+
+
+def test_a_process_is_known_by_its_pid_and_its_start_time() -> None:
+    with _sleeping() as process:
+        began = start_time(process.pid)
+        assert sweep([Launched(process.pid, began + 1, "")]) == []
+        assert sweep([Launched(process.pid, 0, "")]) == []
+        assert process.poll() is None
+        assert sweep([Launched(process.pid, began, "")]) == []
+        assert process.wait() == -signal.SIGKILL
+
+
+def test_a_process_is_known_by_its_variables_wherever_it_went() -> None:
+    marked = {**os.environ, "INTERLOCK_RUN": "r-1", "INTERLOCK_TASK": "a"}
+    with (
+        _sleeping(env=marked, start_new_session=True) as mine,
+        _sleeping(env={**marked, "INTERLOCK_RUN": "r-12"}) as other,
+    ):
+        assert sweep([], ["INTERLOCK_RUN=r-1", "INTERLOCK_TASK=a"]) == []
+        assert mine.wait() == -signal.SIGKILL
+        assert other.poll() is None
+        other.kill()
+
+
+def test_whoever_sweeps_spares_itself_and_those_it_comes_from() -> None:
+    code = (
+        "import os; from interlock.execution.sweep import sweep; "
+        "print(sweep([], ['INTERLOCK_RUN=' + os.environ['INTERLOCK_RUN']]))"
+    )
+    source = str(Path(command_launch.__file__).parents[2])
+    env = {**os.environ, "INTERLOCK_RUN": "r-around", "PYTHONPATH": source}
+    done = subprocess.run(
+        ["sh", "-c", f'"{sys.executable}" -c "$0"; echo survived', code],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["[]", "survived"]
+
+
+def test_a_process_that_cannot_be_ended_is_named_after_a_while() -> None:
+    """One that waits for a device, say: here it is the waiting that is cut short."""
+    marked = {**os.environ, "INTERLOCK_RUN": "r-2"}
+    with _sleeping(env=marked) as process:
+        patch = pytest.MonkeyPatch()
+        patch.setattr(signal, "pidfd_send_signal", lambda *_: None)
+        assert sweep([], ["INTERLOCK_RUN=r-2"], patience=0) == [process.pid]
+        patch.undo()
+        process.kill()
+
+
+def test_the_thread_of_an_attempt_is_named_after_its_task() -> None:
+    names: list[str] = []
+
+    async def main() -> None:
+        async with Runtime() as rt:
+            rt.listen(lambda _: names.extend(each.name for each in threading.enumerate()))
+            await rt.submit(command(["true"]), id="t1")
+
+    asyncio.run(main())
+    assert "task-t1" in names

@@ -1,0 +1,55 @@
+"""A command is checked when it is made, not when it is run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from interlock.errors import InvalidOption
+from interlock.model.command import Command, command
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"argv": "codex exec"}, "a list of texts"),
+        ({"argv": []}, "a list of texts"),
+        ({"argv": ["a\0b"]}, "a list of texts"),
+        ({"argv": ["a"], "home": "elsewhere"}, "'user' or 'private'"),
+        ({"argv": ["a"], "env": {"A=B": "c"}}, "'A=B'"),
+        ({"argv": ["a"], "env": {"A": 1}}, "'A'"),
+        ({"argv": ["a"], "pass_env": [""]}, "''"),
+        ({"argv": ["a"], "errors": {"auth_error": ["("]}}, "for auth_error, is no pattern"),
+    ],
+)
+def test_what_could_never_run_is_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidOption, match=said.replace("(", r"\(")):
+        command(**options)
+
+
+def test_its_name_is_that_of_the_program() -> None:
+    assert command(["/usr/bin/codex", "exec"]).name == "codex"
+    assert command(["codex"], name="reviewer", env={"A": "b"}, pass_env="C").name == "reviewer"
+    assert command(["codex"], env={"A": "b"}).name == "codex"
+    assert command(["/"]).name == "command"
+
+
+@pytest.mark.parametrize(
+    ("made", "takes"),
+    [
+        (command(["echo", "{prompt}"]), True),
+        (command(["echo", "--file={prompt_file}"]), True),
+        (command(["cat"], stdin="Do this: {prompt}"), True),
+        (command(["sh"], env={"PROMPT": "{prompt}"}), True),
+        (command(["make", "{target}"]), False),
+    ],
+)
+def test_it_knows_whether_it_takes_a_prompt(made: Command, takes: bool) -> None:
+    assert made.takes_prompt is takes
+
+
+def test_one_pattern_or_name_may_stand_alone() -> None:
+    made = command(["a"], errors={"auth_error": "401"}, pass_env="KEY")
+    assert made.errors["auth_error"] == ("401",)
+    assert made.pass_env == ("KEY",)
