@@ -29,7 +29,8 @@ ROLES = [each.role for each in AGENTS]
 
 
 def measure() -> Iterator[Figure]:
-    spent, bare = [], []
+    spent: list[float] = []
+    bare: list[float] = []
     for _ in range(ROUNDS):
         for measured, times in ((_bare, bare), (_scheduler, spent)):
             gc.collect()

@@ -14,6 +14,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 PACE = float(os.environ.get("PACE", "1"))
@@ -41,7 +42,7 @@ GERMAN = {"length": "Länge", "foot": "Fuß", "mile": "Meile", "is": "ist"}
 
 
 def think(seconds: float, about: str) -> None:
-    print(about, flush=True)
+    print(about, file=sys.stderr, flush=True)
     time.sleep(seconds * PACE)  # noqa: TID251 - here an agent would wait for its model
 
 
@@ -145,7 +146,9 @@ def write(path: str, text: str) -> None:
 
 def python(*arguments: str, **variables: str) -> None:
     """Run Python; its failure is ours."""
-    done = subprocess.run([sys.executable, *arguments], env={**os.environ, **variables})
+    done = subprocess.run(
+        [sys.executable, *arguments], env={**os.environ, **variables}, check=False
+    )
     if done.returncode:
         sys.exit(done.returncode)
 
@@ -161,7 +164,7 @@ ACTS: dict[str, Callable[[], str]] = {
     "check": check,
     "package": package,
     "announce": announce,
-    **{f"page-{quantity}": lambda quantity=quantity: page(quantity) for quantity in SCHEMA},
+    **{f"page-{quantity}": partial(page, quantity) for quantity in SCHEMA},
 }
 
 

@@ -60,6 +60,8 @@ class Errand(NamedTuple):
     attempt: int
     prompt: str
     redaction: Redaction
+    secrets: Mapping[str, str] = MappingProxyType({})
+    """Variables that are not in our own environment; a command gets those that it names."""
 
 
 def marks(run_id: str, task_id: str) -> dict[str, str]:

@@ -46,7 +46,8 @@ def variables(errand: Errand, places: Places, ours: Mapping[str, str]) -> dict[s
     command = errand.command
     env = {name: value for name, value in ours.items() if _is_allowed(name)}
     env = _without_secrets(env, errand.redaction)
-    env |= {name: ours[name] for name in command.pass_env if name in ours}
+    known = {**errand.secrets, **ours}
+    env |= {name: known[name] for name in command.pass_env if name in known}
     if places.home is not None:
         env["HOME"] = str(places.home)
     env["TMPDIR"] = str(places.tmp)

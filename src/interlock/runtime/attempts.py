@@ -98,6 +98,7 @@ class Attempts:
             context.attempt,
             context.prompt or "",
             shell.redaction,
+            {} if shell.agents is None else shell.agents.secrets,
         )
 
     def _arguments(self, task: Task) -> tuple[tuple[Any, ...], dict[str, Any]]:

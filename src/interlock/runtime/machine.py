@@ -6,10 +6,16 @@ import time
 from importlib import import_module
 from typing import Any, Protocol
 
+from interlock.execution import command_launch
 from interlock.model.load import Load
 
 _LEAST = 0.1
 """The system counts in hundredths of a second: over less than ten of them CPU use is noise."""
+
+
+def containment() -> str:
+    """How programs are kept together here, so that nothing of them is left when they are ended."""
+    return command_launch.containment()
 
 
 class LoadMeter(Protocol):

@@ -28,6 +28,8 @@ class Agents:
 
     def __init__(self, project: Project) -> None:
         self._project = project
+        self.secrets = secret_values(project, os.environ)
+        """By name: from the environment, or from the project's `.env`."""
         self._made: dict[str, Any] = {}
 
     def named(self, name: str) -> Any:
@@ -100,7 +102,7 @@ def dressed(task: Task, agents: Agents) -> Task:
     )
 
 
-def options_of(project: Project) -> dict[str, Any]:
+def options_of(project: Project, secrets: Iterable[str]) -> dict[str, Any]:
     """The options of a Runtime for this project."""
     options: dict[str, Any] = {
         "workspace": project.root,
@@ -109,7 +111,7 @@ def options_of(project: Project) -> dict[str, Any]:
         "gate": project.gate,
         "protected": project.protected,
         "grace": project.grace,
-        "secrets": tuple(secret_values(project, os.environ).values()),
+        "secrets": tuple(secrets),
     }
     if project.max_parallel is not None:
         options["max_parallel"] = project.max_parallel

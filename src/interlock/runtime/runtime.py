@@ -143,8 +143,9 @@ class Runtime(Submitting):
     def for_project(cls, project: Project, **options: Any) -> Self:
         """A Runtime with the agents, limits and paths of a project file; `options` go first."""
         given = {name: value for name, value in options.items() if value is not None}
-        made = cls(**(options_of(project) | given))
-        made._agents = Agents(project)
+        agents = Agents(project)
+        made = cls(**(options_of(project, agents.secrets.values()) | given))
+        made._agents = agents
         return made
 
     # -- the life of a run ------------------------------------------------------------------

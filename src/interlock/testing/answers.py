@@ -119,7 +119,7 @@ def _is_true(shadow: Shadow, item: Item, reason: why.Reason) -> bool:
         case why.UnfinishedTask(task_id=name):
             awaited = any(name in request.tasks for request in _requests(item))
             return awaited and shadow.items[name].status is None
-        case why.StuckJournal() | OpenBreaker():
+        case why.StuckJournal() | OpenBreaker() | why.NotCarriedOut():
             return False  # the kernel knows of no journal, and this judge of no rations
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from interlock.errors import InterlockError
 from interlock.plan.env_file import secret_values
 from interlock.plan.records import Project
+from interlock.runtime.machine import containment
 from interlock.runtime.project import Agents
 from interlock.views.finding import facts_of, is_active
 from interlock.views.place import Place
@@ -42,13 +43,23 @@ def _machine() -> Iterator[Finding]:
     yield Finding("Python", sys.version_info >= (3, 11), versions)
     git = shutil.which("git")
     yield Finding("git", git is not None, git or "not found", "" if git else "Install git.")
-    stops = "group"  # TODO
-    yield Finding(
-        "stopping agents",
-        stops != "group",
-        stops.replace("_", " "),
-        "" if stops != "group" else "Children that leave their process group may outlive a cancel.",
-    )
+    yield _stopping()
+
+
+_STOPS = {
+    "namespace": "in a PID namespace, which the kernel ends as a whole",
+    "cgroup": "in a control group, which the kernel ends as a whole",
+    "subreaper": "by adopting what their processes leave behind",
+    "group": "by process group: children that leave it may outlive a cancel",
+}
+
+
+def _stopping() -> Finding:
+    try:
+        found = containment()
+    except InterlockError as error:
+        return Finding("stopping programs", False, str(error))
+    return Finding("stopping programs", found != "group", _STOPS[found])
 
 
 def _folder(place: Place) -> Iterator[Finding]:

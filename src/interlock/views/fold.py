@@ -215,6 +215,7 @@ _REACTIONS: dict[Kind, Callable[[RunFold, Event, dict[str, Any]], None]] = {
     Kind.RUNNING: RunFold._stands,
     Kind.NEEDS_YOU: RunFold._needs_you,
     Kind.STARTED: RunFold._started,
+    Kind.LAUNCHED: RunFold._launched,
     Kind.ASKED: RunFold._asked,
     Kind.ASKED_TO_STOP: RunFold._over,
     Kind.ENDED: RunFold._over,

@@ -18,8 +18,8 @@ def say(words: str) -> None:
 
 
 def print_json(facts: Any) -> None:
-    """Facts for programs: one document."""
-    print(json.dumps(facts, indent=2, ensure_ascii=False))
+    """Facts for programs: one document, in ASCII, so that a terminal takes nothing for its own."""
+    print(json.dumps(facts, indent=2))
 
 
 def complain(words: str) -> None:

@@ -106,7 +106,7 @@ def events(
         story = follow(reader, run, since) if follow_ else reader.all_events(run, since)
         for event in story:
             if as_json:
-                print(json.dumps(event_json(event), ensure_ascii=False), flush=follow_)
+                print(json.dumps(event_json(event)), flush=follow_)
             else:
                 print(safe.line(line_of(event)), flush=follow_)
     return 0
