@@ -92,7 +92,7 @@ class TaskScheduler:
         Runtime(
             **self._options, resume=resume
         )  # impossible options raise here, not with the first call
-        self._shared = SharedRuntime(self._make, self._opened)
+        self._shared = SharedRuntime(self._make, self._opened, leaves_behind=True)
         self._names: set[str] = set()
         """Ids of tasks that this run has seen."""
 

@@ -22,11 +22,20 @@ class SharedRuntime:
 
     The Runtime lives in a task of its own, because whoever comes first may be gone before the
     others are. After the last one has left it is left too, and the next caller gets a new one.
+    Attempts that will not stop are an error in the log; with `leaves_behind`, which is for threads
+    that nobody waits for, a warning.
     """
 
-    def __init__(self, make: Callable[[], Runtime], opened: Callable[[Runtime], None]) -> None:
+    def __init__(
+        self,
+        make: Callable[[], Runtime],
+        opened: Callable[[Runtime], None],
+        *,
+        leaves_behind: bool = False,
+    ) -> None:
         self._make = make
         self._opened = opened
+        self._leaves_behind = leaves_behind
         self._house: asyncio.Task[None] | None = None
         self._entered: asyncio.Future[Runtime]
         self._leave: asyncio.Future[bool]
@@ -123,7 +132,7 @@ class SharedRuntime:
             self._entered.cancel()
         # Who could not come in was told by its `enter()`; who shut it down, by its `close()`.
         elif error is not None and self._entered.exception() is None and not self._over:
-            if isinstance(error, AttemptsStillAlive):
-                LOGGER.warning("%s", error)  # its callers have their outcomes
+            if isinstance(error, AttemptsStillAlive) and self._leaves_behind:
+                LOGGER.warning("%s", error)
             else:
                 LOGGER.log(logging.ERROR, "left_in_trouble", exc_info=error)
