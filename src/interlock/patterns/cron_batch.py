@@ -30,7 +30,10 @@ def wanted_jobs(
         raise InvalidOption(f"a batch is a list of jobs, not {jobs!r}")
     found: dict[str, Wanted] = {}
     for each in jobs:
-        wanted = _with_the_call(each) if isinstance(each, Mapping) else _added(each, roster)
+        if not isinstance(each, str) and isinstance(each, Mapping):
+            wanted = _with_the_call(each)
+        else:
+            wanted = Wanted(each, roster.find(each).template)
         if wanted.job_id in found:
             raise DuplicateId(f"job {wanted.job_id!r} is in the batch more than once")
         own = wanted.task.timeout
@@ -38,10 +41,6 @@ def wanted_jobs(
             wanted = Wanted(wanted.job_id, wanted.task.replace(timeout=limit))
         found[wanted.job_id] = wanted
     return [*found.values()]
-
-
-def _added(job_id: str, roster: Roster) -> Wanted:
-    return Wanted(job_id, roster.find(job_id).template)
 
 
 def _with_the_call(given: Mapping[str, Any]) -> Wanted:

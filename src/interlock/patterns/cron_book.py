@@ -78,7 +78,10 @@ class Book:
 
     def page(self, job_id: str) -> Page:
         """The page of a job, empty if it is new."""
-        return self._pages.setdefault(job_id, Page())
+        page = self._pages.get(job_id)
+        if page is None:
+            page = self._pages[job_id] = Page()
+        return page
 
     def changed(self, job_id: str) -> None:
         """A page is to be written down again."""
