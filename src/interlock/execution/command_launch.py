@@ -54,9 +54,9 @@ def launch(
 ) -> subprocess.Popen[bytes]:
     """Start a supervisor, which starts the program. Neither sees a variable that it is not given.
 
-    It is a bare interpreter (no site, no variables, no user folder), and most of the 15 ms that a
-    start takes are its own. A server that forks would take 3 ms, and be one more thing that can
-    die; agents run for seconds at least.
+    It is a bare interpreter (no site, no variables, no user folder), which is most of the 15 ms
+    that a start takes. A server that forks would take 2 ms, and be one more thing that can die;
+    agents run for seconds at least.
     """
     reader, writer = os.pipe()
     try:
