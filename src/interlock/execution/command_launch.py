@@ -15,6 +15,7 @@ from typing import IO, NamedTuple
 
 from interlock.errors import AgentFailed
 from interlock.execution.containment import CGROUP, GROUP, NAMESPACE, SUBREAPER
+from interlock.execution.supervised import LastWords
 
 CONTAINMENTS = (NAMESPACE, CGROUP, SUBREAPER, GROUP)
 """The strongest first."""
@@ -31,7 +32,7 @@ from interlock.execution.command_child import main
 main(*map(int, sys.argv[2:]))
 """
 _ITS_OWN = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH")
-_LONGEST_TRY = 5.0
+_LONGEST_TRY = 10.0
 
 
 class Call(NamedTuple):
@@ -143,10 +144,12 @@ def works(containment: str) -> bool:
                 supervisor.kill()
                 supervisor.wait()
                 return False
-            said = control.recv(4096)
+            words = LastWords()
+            while said := control.recv(4096):
+                words.take(said)
         os.set_blocking(held, False)
         # All that was started had the other end of this pipe: nobody has it any more.
-        return worked and said.endswith(b"\n0\n") and os.read(held, 1) == b""
+        return worked and words.status == 0 and os.read(held, 1) == b""
     except OSError:
         return False
     finally:
