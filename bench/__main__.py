@@ -12,6 +12,7 @@ from time import perf_counter
 
 from bench import (
     across_threads,
+    commands,
     coordinator,
     cron,
     p1,
@@ -49,6 +50,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "plan": plan.measure,
     "systems": systems.measure,
     "scheduler": steps.measure,
+    "commands": commands.measure,
 }
 LATEST = Path(__file__).parent / "results" / "latest.json"
 

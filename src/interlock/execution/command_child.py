@@ -66,6 +66,7 @@ def _try(containment: str) -> NoReturn:
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
+            signal.alarm(60)  # where it is not found, it is not to stay for ever
             while True:
                 signal.pause()
         os._exit(0)

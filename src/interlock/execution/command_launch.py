@@ -15,6 +15,7 @@ from typing import IO, NamedTuple
 
 from interlock.errors import AgentFailed
 from interlock.execution.containment import CGROUP, GROUP, NAMESPACE, SUBREAPER
+from interlock.execution.supervised import LastWords
 
 CONTAINMENTS = (NAMESPACE, CGROUP, SUBREAPER, GROUP)
 """The strongest first."""
@@ -31,7 +32,7 @@ from interlock.execution.command_child import main
 main(*map(int, sys.argv[2:]))
 """
 _ITS_OWN = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH")
-_LONGEST_TRY = 5.0
+_LONGEST_TRY = 10.0
 
 
 class Call(NamedTuple):
@@ -54,9 +55,9 @@ def launch(
 ) -> subprocess.Popen[bytes]:
     """Start a supervisor, which starts the program. Neither sees a variable that it is not given.
 
-    It is a bare interpreter (no site, no variables, no user folder), and most of the 15 ms that a
-    start takes are its own. A server that forks would take 3 ms, and be one more thing that can
-    die; agents run for seconds at least.
+    It is a bare interpreter (no site, no variables, no user folder), which is most of the 15 ms
+    that a start takes. A server that forks would take 2 ms, and be one more thing that can die;
+    agents run for seconds at least.
     """
     reader, writer = os.pipe()
     try:
@@ -143,10 +144,12 @@ def works(containment: str) -> bool:
                 supervisor.kill()
                 supervisor.wait()
                 return False
-            said = control.recv(4096)
+            words = LastWords()
+            while said := control.recv(4096):
+                words.take(said)
         os.set_blocking(held, False)
         # All that was started had the other end of this pipe: nobody has it any more.
-        return worked and said.endswith(b"\n0\n") and os.read(held, 1) == b""
+        return worked and words.status == 0 and os.read(held, 1) == b""
     except OSError:
         return False
     finally:
