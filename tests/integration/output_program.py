@@ -6,8 +6,8 @@ Prints, as JSON, how the task ended and how much memory the coordinator has had.
 from __future__ import annotations
 
 import json
-import resource
 import sys
+from pathlib import Path
 
 import interlock
 from interlock import Task, command
@@ -20,9 +20,17 @@ def main(script: str, *patterns: str) -> None:
         "status": outcome.status,
         "reason": outcome.reason,
         "result": outcome.result,
-        "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "megabytes": _most_memory() // 1024,
     }
     print(json.dumps(ran))
+
+
+def _most_memory() -> int:
+    """In kB, of this program alone; `ru_maxrss` begins with that of whoever started us."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1])
+    raise AssertionError("the system does not tell")
 
 
 if __name__ == "__main__":

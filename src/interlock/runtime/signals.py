@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM: the first drains the run, the second stops it at once."""
+"""SIGINT, SIGTERM, SIGHUP: the first drains the run, the second stops it at once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Signals:
         """Take over the signals that nobody has claimed; only the main thread can."""
         if threading.current_thread() is not threading.main_thread():
             return
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             handler = signal.getsignal(number)
             if not _is_default(handler):
                 continue  # a program's own handler knows better than we do

@@ -22,6 +22,7 @@ Exit codes: 0 all succeeded, 1 some task failed, 2 usage or plan error, 3 deadli
 
 COMMANDS = {
     "interlock.views.commands.run": ("run", "delegate"),
+    "interlock.views.commands.multi_run": ("multi-run",),
     "interlock.views.commands.look": ("status", "why", "logs", "events"),
     "interlock.views.commands.steer": (
         "cancel",

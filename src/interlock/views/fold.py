@@ -171,18 +171,25 @@ class RunFold:
             self._unstopped.pop(event.task_id, None)
             self._change(event, stopping=False)
 
+    def _interrupted(self, event: Event, fields: dict[str, Any]) -> None:
+        """It was cut off with its coordinator, and waits to be run again."""
+        task = self._tasks.get(event.task_id)
+        if task is not None and not task.state.is_end:
+            self._change(event, state=State.WAITING, since=event.at, question="")
+
     def _settled(self, event: Event, fields: dict[str, Any]) -> None:
         outcome = event.data
         if not isinstance(outcome, Outcome):
             return
         waited = self._waited.pop(event.task_id, 0.0)
+        here = event.kind is Kind.SETTLED  # or an earlier run has done it, in its own time
         self._change(
             event,
             state=outcome.status,
             since=event.at,
             ended_at=event.at,
-            duration=max(0.0, outcome.duration - waited),
-            attempt=outcome.attempts,
+            duration=max(0.0, outcome.duration - waited) if here else 0.0,
+            attempt=outcome.attempts if here else 0,
             error=outcome.error.message if outcome.error else outcome.cause,
             error_type=outcome.error.type if outcome.error else "",
             cause=outcome.cause,
@@ -220,6 +227,7 @@ _REACTIONS: dict[Kind, Callable[[RunFold, Event, dict[str, Any]], None]] = {
     Kind.ASKED_TO_STOP: RunFold._over,
     Kind.ENDED: RunFold._over,
     Kind.GONE: RunFold._gone,
+    Kind.INTERRUPTED: RunFold._interrupted,
     Kind.SETTLED: RunFold._settled,
     Kind.INHERITED: RunFold._settled,
     Kind.REPORTED: RunFold._reported,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from rich.console import Group, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -13,7 +14,7 @@ from rich.text import Text
 from interlock.model.duration import span
 from interlock.model.outcome import State
 from interlock.views import figures, safe
-from interlock.views.cells import fit, joined, shown
+from interlock.views.cells import column, cut, fit, joined, shown
 from interlock.views.facts import RunFacts, TaskFacts
 from interlock.views.figures import clock
 from interlock.views.looks import FAILURES, LOOKS, mark
@@ -24,6 +25,8 @@ _ALL = 30
 """Of larger runs only the tasks are listed that ended and did not succeed."""
 _MOST = 30
 """No list is longer."""
+_WORTH = 8
+"""In fewer cells nothing can be told."""
 _FAILURES = 10
 """So many failures are told with their error and log."""
 
@@ -67,19 +70,10 @@ def _outcomes(facts: RunFacts) -> RenderableType:
     listed = list(facts.tasks)
     if len(listed) > _ALL:
         listed = [t for t in listed if t.state.is_end and t.state is not State.SUCCEEDED]
-    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False, pad_edge=False)
-    for name in ("task", "outcome", "agent", "time", "told"):
-        table.add_column(name, no_wrap=True, overflow="ellipsis")
-    table.columns[0].max_width = 40
-    table.columns[2].max_width = 20
-    table.columns[3].justify = "right"
-    table.columns[4].ratio = 1
-    for task in listed[:_MOST]:
-        table.add_row(*_row(task))
     counts = joined(list(_counts(facts)), "   ")
     parts: list[RenderableType] = [Padding(counts, (0, 0, 0, 1))]
     if listed:
-        parts += [Text(), Padding(table, (0, 0, 0, 1))]
+        parts += [Text(), _Rows(listed[:_MOST])]
     if len(listed) > _MOST:
         parts.append(Text(f" and {len(listed) - _MOST} more: interlock status --json", "dim"))
     return Group(*parts)
@@ -92,6 +86,33 @@ def _counts(facts: RunFacts) -> Iterator[Text]:
             yield Text.assemble((look.mark, look.style), f" {count} {look.word}")
 
 
+class _Rows:
+    """One line for each task. What it told gets the room that the rest leaves."""
+
+    def __init__(self, tasks: Sequence[TaskFacts]) -> None:
+        self._tasks = tasks
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        rows = [_row(task) for task in self._tasks]
+        widths = [max(cell_len(row[place].plain) for row in rows) for place in range(4)]
+        room = options.max_width - 1
+        widths[0] = min(widths[0], max(12, room // 2))
+        widths[2] = min(widths[2], 20)
+        for row in rows:
+            name, outcome, agent, took, told = row
+            cells = [
+                Text.assemble(" ", (column(name.plain, widths[0]), name.style)),
+                Text(column(outcome.plain, widths[1]), outcome.style),
+                Text(column(agent.plain, widths[2]), agent.style),
+                Text(took.plain.rjust(widths[3])),
+            ]
+            line = joined(cells, "  ")
+            left = room - line.cell_len - 2
+            if told.plain and left >= _WORTH:
+                line = joined([line, Text(fit(told.plain, left), told.style)], "  ")
+            yield cut(line, options.max_width)
+
+
 def _row(task: TaskFacts) -> tuple[Text, ...]:
     look = LOOKS[task.state]
     outcome = look.word
@@ -99,7 +120,7 @@ def _row(task: TaskFacts) -> tuple[Text, ...]:
         outcome += f", attempt {task.attempt}"
     told = "" if task.state in FAILURES else fit(ending(task), 200)
     return (
-        Text.assemble(mark(task.state), " ", safe.line(task.id)),
+        Text(f"{look.mark} {safe.line(task.id)}", look.style),
         Text(outcome, look.style),
         shown(task.agent, "dim"),
         Text(clock(task.duration) if task.state.is_end and task.attempt else ""),
@@ -144,6 +165,8 @@ def next_steps(facts: RunFacts) -> Iterator[tuple[str, str]]:
         yield f"interlock logs {_quoted(failed[0].id)}", "what it printed"
     if facts.progress.total > facts.progress.ended:
         yield "interlock run --resume", "go on; what succeeded stays"
+    elif failed:
+        yield "interlock run --resume", "try again what did not succeed; the rest stays"
 
 
 def _steps(steps: list[tuple[str, str]]) -> RenderableType:

@@ -88,7 +88,8 @@ class Drawn(_Refreshed):
     def end(self) -> None:
         self._stop()
         if self._view is not None:
-            self._view.stop()
+            with contextlib.suppress(OSError):  # the terminal was closed
+                self._view.stop()
 
 
 class Told(_Refreshed):
@@ -116,8 +117,9 @@ class Told(_Refreshed):
         self._stop()
         self._view = None
         if self._look is not None:
-            self._console.print()
-            self._console.print(summary(self._look.facts()))
+            with contextlib.suppress(OSError):  # nobody reads on
+                self._console.print()
+                self._console.print(summary(self._look.facts()))
 
 
 def watch(console: Console, following: Following, why: Why) -> None:

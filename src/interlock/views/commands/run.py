@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from interlock.errors import InvalidOption, UsageError
+from interlock.errors import AlreadyRunning, InvalidOption, UsageError
 from interlock.model.duration import seconds, span
 from interlock.plan.plan_file import load_plan, plan_of_prompts
 from interlock.plan.records import Plan, Project
@@ -158,7 +158,13 @@ def _carry_out(
     place.make()
     shown = watcher(silent=as_json, headless=headless)
     coordinator = Coordinator(place, project, plan, request, shown, resume=resume)
-    ended = carry_out(coordinator, place)
+    try:
+        ended = carry_out(coordinator, place)
+    except AlreadyRunning as error:
+        raise UsageError(
+            f"a run is going on here already, in process {error.pid} since {error.since}; "
+            "`interlock status` shows it, `interlock cancel --all` ends it"
+        ) from error
     if as_json:
         print_json(run_json(ended.facts))
     return ended
