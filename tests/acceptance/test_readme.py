@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from pathlib import Path
 
+from interlock.plan.plan_file import load_plan
+from interlock.plan.project_file import load_project
+from interlock.runtime.project import Agents, tasks_of
 from interlock.testing.planted import BUGS
+from interlock.views.insight import collisions
 from tests.acceptance import documents
-from tests.acceptance.test_demo import OUTCOMES
 
 README = documents.read("README.md")
 
@@ -16,10 +20,21 @@ def test_the_code_prints_what_the_readme_says(tmp_path: Path) -> None:
     assert documents.check("README.md", tmp_path) == README.count("```python") > 0
 
 
-def test_the_outcomes_in_the_timeline_are_those_of_the_demo() -> None:
-    timeline = README[README.index("task        outcome") :].partition("```")[0]
-    shown = re.findall(r"^(\w+) +([a-z]+(?:, attempt \d)?)", timeline, re.MULTILINE)[1:]
-    assert dict(shown) == OUTCOMES
+def test_the_plan_of_the_readme_is_a_plan(tmp_path: Path) -> None:
+    plan = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+    (tmp_path / "interlock.yaml").write_text('agents: {codex: {command: [codex, "{prompt}"]}}')
+    (tmp_path / "plan.yaml").write_text(plan[0])
+    project = load_project(tmp_path / "interlock.yaml")
+    tasks = tasks_of(load_plan(tmp_path / "plan.yaml", project), Agents(project))
+    assert {(each.one, each.other) for each in collisions(tasks, {})} == {("api", "rename")}
+    assert next(each for each in tasks if each.id == "api").after == ("schema",)
+
+
+def test_the_picture_of_the_readme_shows_a_run_and_calls_nobody() -> None:
+    picture = documents.read("docs/run.svg")
+    shown = unescape(re.sub(r"<[^>]+>", "", picture))
+    assert "docstrings" in shown
+    assert not re.findall(r"(?:href|url|src)\W+https?:", picture)
 
 
 def test_every_file_that_is_linked_exists() -> None:

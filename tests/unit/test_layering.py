@@ -109,7 +109,7 @@ def test_loading_a_users_module_by_its_name_is_allowed(tmp_path: Path) -> None:
     assert problems(tmp_path, "execution/callables.py", code) == []
 
 
-@pytest.mark.parametrize("file", ["scheduler.py", "scheduler/core.py", "__main__.py"])
+@pytest.mark.parametrize("file", ["scheduler.py", "scheduler/core.py", "__about__.py"])
 def test_a_room_that_is_not_in_the_table_is_refused(tmp_path: Path, file: str) -> None:
     [problem] = problems(tmp_path, file, "")
     assert "is not in the table of rooms" in problem

@@ -1,0 +1,70 @@
+"""A picture of a real run for the README: `python examples/picture.py docs/run.svg`.
+
+Runs the plan of the demo in a scratch folder, and draws the moment at which most is going on.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from demo import set_up
+from interlock.model.event import Event
+from interlock.model.outcome import State
+from interlock.model.why import Explanation
+from interlock.plan.plan_file import load_plan
+from interlock.plan.project_file import load_project
+from interlock.views.coordinator import Coordinator, Look, carry_out
+from interlock.views.facts import RunFacts
+from interlock.views.picture import svg
+from interlock.views.place import Place
+from interlock.views.request import Request
+
+
+class Photographer:
+    """Watches a run, and keeps the moment at which the most different things happen."""
+
+    def __init__(self) -> None:
+        self.best: tuple[int, RunFacts, dict[str, Explanation | None]] | None = None
+        self._look: Look | None = None
+
+    def begin(self, look: Look) -> None:
+        self._look = look
+
+    def event(self, event: Event) -> None:
+        if self._look is None:
+            return
+        facts = self._look.facts()
+        waiting = [task for task in facts.tasks if task.state in (State.WAITING, State.RETRYING)]
+        running = [task for task in facts.tasks if task.state is State.RUNNING]
+        worth = 4 * len(running) + 2 * min(len(waiting), 3) + (facts.progress.retrying > 0)
+        if self.best is None or worth > self.best[0]:
+            whys = {task.id: self._look.why(task.id) for task in waiting}
+            self.best = worth, facts, whys
+
+    def end(self) -> None:
+        """The best moment was seen."""
+
+
+def main(target: str) -> None:
+    with tempfile.TemporaryDirectory(prefix="interlock-picture-") as name:
+        folder = Path(name) / "units"
+        set_up(folder)
+        place = Place(folder)
+        place.make()
+        project = load_project(folder / "interlock.yaml")
+        plan = load_plan(folder / "plan.yaml", project)
+        watcher = Photographer()
+        os.chdir(folder)
+        request = Request(plan="plan.yaml")
+        carry_out(Coordinator(place, project, plan, request, watcher), place)
+    assert watcher.best is not None
+    _, facts, whys = watcher.best
+    picture = svg(facts, whys.get, width=92, height=20, title="interlock run plan.yaml")
+    Path(target).write_text(picture, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(str(Path(sys.argv[1]).absolute()))
