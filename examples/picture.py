@@ -13,7 +13,7 @@ from pathlib import Path
 from demo import set_up
 from interlock.model.event import Event
 from interlock.model.outcome import State
-from interlock.model.why import Explanation
+from interlock.model.why import Explanation, HeldClaim
 from interlock.plan.plan_file import load_plan
 from interlock.plan.project_file import load_project
 from interlock.views.coordinator import Coordinator, Look, carry_out
@@ -39,13 +39,18 @@ class Photographer:
         facts = self._look.facts()
         waiting = [task for task in facts.tasks if task.state in (State.WAITING, State.RETRYING)]
         running = [task for task in facts.tasks if task.state is State.RUNNING]
-        worth = 4 * len(running) + 2 * min(len(waiting), 3) + (facts.progress.retrying > 0)
+        whys = {task.id: self._look.why(task.id) for task in waiting}
+        kept_apart = sum(_by_a_claim(why) for why in whys.values())
+        worth = 3 * len(running) + 4 * kept_apart + (facts.progress.retrying > 0)
         if self.best is None or worth > self.best[0]:
-            whys = {task.id: self._look.why(task.id) for task in waiting}
             self.best = worth, facts, whys
 
     def end(self) -> None:
         """The best moment was seen."""
+
+
+def _by_a_claim(why: Explanation | None) -> bool:
+    return why is not None and any(isinstance(each, HeldClaim) for each in why.reasons)
 
 
 def main(target: str) -> None:
