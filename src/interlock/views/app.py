@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
 
 import typer
@@ -43,7 +44,6 @@ def make_app(arguments: Sequence[str] = ()) -> typer.Typer:
     app = typer.Typer(
         name="interlock",
         help=HELP,
-        no_args_is_help=True,
         add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
@@ -62,17 +62,27 @@ def everything(
     """Options of the program itself."""
 
 
+def _meant(arguments: Sequence[str]) -> str:
+    """The command that was meant, if there is a similar one."""
+    known = [name for names in COMMANDS.values() for name in names]
+    if not arguments or arguments[0] in known:
+        return ""
+    close = get_close_matches(arguments[0], known, n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
+
+
 def run_app(arguments: Sequence[str]) -> int:
     """Run a command; the exit code."""
     try:
         command = typer.main.get_command(make_app(arguments))
-        code = command.main(list(arguments), prog_name="interlock", standalone_mode=False)
+        given = list(arguments) or ["--help"]
+        code = command.main(given, prog_name="interlock", standalone_mode=False)
         sys.stdout.flush()
         return int(code or 0)
     except (typer.Abort, KeyboardInterrupt):
         return Exit.INTERRUPTED
     except typer.TyperException as error:
-        complain(error.format_message())
+        complain(f"{error.format_message()}{_meant(arguments)} `interlock --help` shows the way.")
         return Exit.USAGE
     except BrokenPipeError:
         # Whoever read our output has left; Python would complain about it once more at exit.

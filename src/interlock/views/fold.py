@@ -66,7 +66,7 @@ class RunFold:
             self._slots,
             active and self._ended_at is None,
             "" in self._paused,
-            self._draining,
+            self._draining and self._ended_at is None,
             tasks,
             Progress(**{state.value: count for state, count in counts.items()}, zombies=zombies),
             self.last,

@@ -45,7 +45,10 @@ def status(
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Go on showing it.")] = False,
     as_json: Json = False,
 ) -> int:
-    """How the last run stands: what runs on which files, what waits and for what."""
+    """Show how the last run stands.
+
+    What runs on which files, what waits and for what, what has ended and how.
+    """
     place = here()
     if watch:
         return _watch(place)
@@ -61,7 +64,10 @@ def status(
 def why(
     task: Annotated[str, typer.Argument(help="The id of a task.")], as_json: Json = False
 ) -> int:
-    """Every reason why a task is not running, and what would help."""
+    """Say why a task is not running.
+
+    Every reason at once, when the last of them is expected to be gone, and what would help.
+    """
     place = here()
     try:
         explanation: Explanation = ask(place.folder, "why", task=task)
@@ -83,7 +89,7 @@ def logs(
         int | None, typer.Option(min=1, help="Which attempt; the last one if not said.")
     ] = None,
 ) -> int:
-    """What a task has printed."""
+    """Show what a task has printed."""
     place = here()
     with last_run(place) as (reader, run):
         following = Following(reader, run, is_active(place))
@@ -100,7 +106,7 @@ def events(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
     since: Annotated[int, typer.Option(min=0, help="Only those after this number.")] = 0,
 ) -> int:
-    """What happened in the last run, in order."""
+    """Show what happened in the last run."""
     place = here()
     with last_run(place) as (reader, run):
         story = follow(reader, run, since) if follow_ else reader.all_events(run, since)

@@ -49,7 +49,10 @@ def multi_run(
     as_json: Annotated[bool, typer.Option("--json", help="Facts as JSON, for programs.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Tracebacks as well.")] = False,
 ) -> int:
-    """Run the agents of the project file that are objects with a blocking run_step()."""
+    """Run the blocking agents of the project file.
+
+    These are objects with a `run_step()`, such as `python: team:Reviewer`. They run in threads.
+    """
     place = here()
     agents = _blocking(place, names or [])
     place.make()

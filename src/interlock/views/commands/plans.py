@@ -42,7 +42,11 @@ def check(
     what: Annotated[list[str], typer.Argument(help="A plan file, or two path patterns.")],
     as_json: Json = False,
 ) -> int:
-    """Check a plan, and say which tasks take turns; or whether two patterns mean a common path."""
+    """Check a plan, or compare two patterns.
+
+    Says everything that is wrong with a plan, or which of its tasks take turns and why. Of two
+    patterns it says whether there can be a path that both of them mean.
+    """
     if len(what) == 2:
         return _patterns(what[0], what[1], as_json)
     if len(what) != 1:
@@ -70,7 +74,7 @@ def graph(
     shape: Annotated[Shape, typer.Option("--as", help="What to draw it for.")] = Shape.TREE,
     as_json: Json = False,
 ) -> int:
-    """The tasks of a plan by what they come after."""
+    """Draw what comes after what in a plan."""
     project = here().project()
     loaded = load_plan(plan, project)
     tasks = tasks_of(loaded, Agents(project))

@@ -29,9 +29,11 @@ Agent = Annotated[str | None, typer.Option("--agent", "-a", help="Who does the t
 MaxParallel = Annotated[
     int | None, typer.Option("--max-parallel", "-j", min=1, help="So many attempts at once.")
 ]
-FailFast = Annotated[bool, typer.Option(help="The first failure cancels the rest.")]
+FailFast = Annotated[bool, typer.Option("--fail-fast", help="The first failure cancels the rest.")]
 Json = Annotated[bool, typer.Option("--json", help="Facts as JSON, for programs.")]
-Headless = Annotated[bool, typer.Option(help="No live view: one line for what matters.")]
+Headless = Annotated[
+    bool, typer.Option("--headless", help="No live view: one line for what matters.")
+]
 Deadline = Annotated[
     str | None, typer.Option(help="For all of it, such as 30m: what is unfinished then times out.")
 ]
@@ -52,7 +54,9 @@ def run(
     agent: Agent = None,
     max_parallel: MaxParallel = None,
     fail_fast: FailFast = False,
-    dry_run: Annotated[bool, typer.Option(help="Say what would happen; start nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would happen; start nothing.")
+    ] = False,
     as_json: Json = False,
     headless: Headless = False,
     resume: Annotated[
@@ -93,6 +97,8 @@ def run(
     plan = plan_for(request, project, place)
     if dry_run:
         return _foresee(plan, project, as_json)
+    if request.texts and not as_json:
+        _warn_of_wide_claims(plan, project)
     ended = _carry_out(place, project, plan, request, as_json, headless, resume=resume or None)
     return int(ended.code)
 
@@ -107,7 +113,11 @@ def delegate(
     deadline: Deadline = None,
     debug: Debug = False,
 ) -> int:
-    """Hand out several texts at once; says first which of them cannot run at the same time."""
+    """Hand out several texts at once.
+
+    Says first which of them cannot run at the same time, and in the end how long it would have
+    taken one after another.
+    """
     place = here()
     project = place.project()
     split = [split_agent(text, project.agents) for text in texts]
@@ -168,6 +178,18 @@ def _carry_out(
     if as_json:
         print_json(run_json(ended.facts))
     return ended
+
+
+def _warn_of_wide_claims(plan: Plan, project: Project) -> None:
+    """Texts do not say what they write. Whoever expects them side by side should know."""
+    wide = {task.agent for task in plan.tasks if not project.agents[task.agent].owns}
+    programs = sorted(name for name in wide if project.agents[name].command is not None)
+    if programs and len(plan.tasks) > 1:
+        who = " and ".join(programs)
+        say(
+            f"Nobody says what {who} will write, so each task claims the whole folder and they take "
+            "turns. A plan with `writes`, or `owns` in interlock.yaml, lets them run side by side."
+        )
 
 
 def _foresee(plan: Plan, project: Project, as_json: bool) -> int:

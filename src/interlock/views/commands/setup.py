@@ -39,9 +39,15 @@ def add_to(app: typer.Typer) -> None:
 
 
 def init(
-    force: Annotated[bool, typer.Option(help="Write over files that are there.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write over files that are there.")
+    ] = False,
 ) -> int:
-    """Write a commented project file and a first plan for this folder."""
+    """Write a project file and a first plan.
+
+    Both are for this folder, commented, and work as they are; coding agents that are installed are
+    found.
+    """
     root = Path.cwd()
     found = detect()
     files = {
@@ -65,7 +71,7 @@ def init(
 
 
 def agents(as_json: Json = False) -> int:
-    """The agents of the project file, and whether their programs are there."""
+    """List the agents of the project file."""
     project = here().project()
     if not project.agents:
         raise UsageError("no agent is configured here; `interlock init` writes a project file")
@@ -78,7 +84,7 @@ def agents(as_json: Json = False) -> int:
 
 
 def doctor(as_json: Json = False) -> int:
-    """Look for what would stand in the way of a run."""
+    """Look for what would stand in the way."""
     findings = examine(here())
     if as_json:
         print_json([each._asdict() for each in findings])
@@ -94,7 +100,10 @@ def completion(
     context: typer.Context,
     shell: Annotated[Shell, typer.Argument(help="For which shell.")],
 ) -> int:
-    """A script that teaches a shell to complete: eval "$(interlock completion bash)"."""
+    """Print a script that teaches a shell to complete.
+
+    For bash: eval "$(interlock completion bash)"
+    """
     get_completion_inspect_parameters()  # makes its shells known
     root = context.find_root().command
     os.environ["_INTERLOCK_COMPLETE"] = f"source_{shell}"

@@ -37,7 +37,11 @@ def cancel(
 
 
 def retry(task: TaskId, as_json: Json = False) -> int:
-    """Do a task again that did not succeed, with all that was skipped because of it."""
+    """Do a task again that did not succeed.
+
+    All that was skipped because of it is done again as well. Of a run that has ended,
+    `interlock run --resume` tries again all that did not succeed.
+    """
     names = ask(here().folder, "retry", task=task)
     said = ", ".join(f"{old} again as {new}" for old, new in names.items())
     return _say({"submitted": names}, f"Submitted {said}.", as_json)
@@ -47,7 +51,7 @@ def pause(
     task: Annotated[str | None, typer.Argument(help="Only this task.")] = None,
     as_json: Json = False,
 ) -> int:
-    """Start nothing more, or not this task; what runs goes on."""
+    """Start nothing more; what runs goes on."""
     ask(here().folder, "pause", task=task)
     what = task or "everything"
     undo = f"interlock resume {task}" if task else "interlock resume"
@@ -58,7 +62,10 @@ def resume(
     task: Annotated[str | None, typer.Argument(help="Only this task.")] = None,
     as_json: Json = False,
 ) -> int:
-    """End a pause. A run that was interrupted goes on with `interlock run --resume`."""
+    """End a pause.
+
+    A run that was interrupted goes on with `interlock run --resume`.
+    """
     ask(here().folder, "resume", task=task)
     what = task or "everything"
     return _say({"resumed": what}, f"Resumed {what}.", as_json)
@@ -69,7 +76,10 @@ def prioritize(
     priority: Annotated[str, typer.Argument(help="A number, or a name from the project file.")],
     as_json: Json = False,
 ) -> int:
-    """Give a task that has not started another priority; the higher number goes first."""
+    """Give a task another priority.
+
+    The higher number goes first, among those that could start.
+    """
     place = here()
     named = place.project().priorities
     if priority in named:
