@@ -6,7 +6,6 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from difflib import get_close_matches
 from importlib import import_module
 
 import typer
@@ -62,15 +61,6 @@ def everything(
     """Options of the program itself."""
 
 
-def _meant(arguments: Sequence[str]) -> str:
-    """The command that was meant, if there is a similar one."""
-    known = [name for names in COMMANDS.values() for name in names]
-    if not arguments or arguments[0] in known:
-        return ""
-    close = get_close_matches(arguments[0], known, n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""
-
-
 def run_app(arguments: Sequence[str]) -> int:
     """Run a command; the exit code."""
     try:
@@ -82,7 +72,7 @@ def run_app(arguments: Sequence[str]) -> int:
     except (typer.Abort, KeyboardInterrupt):
         return Exit.INTERRUPTED
     except typer.TyperException as error:
-        complain(f"{error.format_message()}{_meant(arguments)} `interlock --help` shows the way.")
+        complain(f"{error.format_message()} `interlock --help` shows the way.")
         return Exit.USAGE
     except BrokenPipeError:
         # Whoever read our output has left; Python would complain about it once more at exit.

@@ -187,8 +187,8 @@ def _warn_of_wide_claims(plan: Plan, project: Project) -> None:
     if programs and len(plan.tasks) > 1:
         who = " and ".join(programs)
         say(
-            f"Nobody says what {who} will write, so each task claims the whole folder and they take "
-            "turns. A plan with `writes`, or `owns` in interlock.yaml, lets them run side by side."
+            f"Nobody says what {who} will write, so each task claims the whole folder, and they "
+            "take turns. A plan with `writes`, or `owns` in interlock.yaml, lets them run side by side."
         )
 
 
