@@ -102,7 +102,7 @@ class CommandAttempt(SupervisedAttempt):
         if not clean:
             # Somebody has killed the supervisor: what it watched is known by its variables.
             lost = Launched(words.pid, words.started, call.containment, words.cgroup)
-            sweep([lost], [f"{name}={value}" for name, value in self.job.marks.items()])
+            sweep([lost], [self.job.marks])
         for each in streams:
             each.finish()
         return Ran(argv, words, streams[0], streams[1], found)

@@ -107,8 +107,7 @@ class FunctionAttempt(SupervisedAttempt):
         self._report_answer(inbox)
         if guarded.supervisor.wait() != 0:
             _clean_up_without_supervisor(work, inbox)
-            if self.job.marks:
-                sweep([], [f"{name}={value}" for name, value in self.job.marks.items()])
+            sweep([], [self.job.marks])
         return None if self.has_ended else self._death(words, inbox)
 
     def _report_answer(self, inbox: Inbox) -> None:
