@@ -192,8 +192,8 @@ async def test_agents_that_cannot_be_ended_are_an_error_that_names_them(
         assert rt.left_over == ("agent",)  # the run is as it was
 
 
-async def test_a_fork_of_an_agent_is_not_taken_for_one_of_a_dead_coordinator() -> None:
-    """A child of ours that lives on has no part in our lock."""
+async def test_a_fork_of_ours_is_not_taken_for_an_agent_of_a_dead_coordinator() -> None:
+    """A child of ours that lives on has no part in the lock of our agents."""
     read, write = os.pipe()
     async with Runtime(journal="j.db"):
         child = os.fork()

@@ -91,8 +91,8 @@ class Job(NamedTuple):
     """Of commands only."""
     marks: Mapping[str, str] = MappingProxyType({})
     """Variables by which every process of the attempt is known, also without a supervisor."""
-    lock: int | None = None
-    """A descriptor that supervisors keep open: the next coordinator waits until all are closed."""
+    lock: Path | None = None
+    """A file that supervisors hold a lock on: the next coordinator waits until none does."""
 
 
 class Backend(Protocol):

@@ -33,6 +33,7 @@ from interlock.execution.supervised import (
     LastWords,
     Reports,
     SupervisedAttempt,
+    lent,
     receive,
 )
 from interlock.execution.sweep import sweep
@@ -109,7 +110,8 @@ class CommandAttempt(SupervisedAttempt):
 
     def _start(self, call: Call, stdin: int, control: socket.socket) -> subprocess.Popen[bytes]:
         pipe = subprocess.PIPE
-        return launch(call, control, stdin, pipe, pipe, self.job.marks, self.job.lock)
+        with lent(self.job.lock) as lock:
+            return launch(call, control, stdin, pipe, pipe, self.job.marks, lock)
 
     def _follow(
         self, guarded: Guarded, streams: list[Stream], words: LastWords, tell: Callable[[], None]
