@@ -93,7 +93,7 @@ async def test_the_next_attempt_begins_when_nothing_is_left(
     kind: str, resume: bool | None, pipes: Pipes, begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether the run is taken up or not. To sweep a deep chain takes its supervisor a while."""
-    monkeypatch.setattr(sweeping, "_unfinished", lambda _: iter(()))  # by the lock alone
+    monkeypatch.setattr(sweeping, "left", lambda *_: [])  # by the lock alone
     coordinator = begin(kind, "subreaper")
     coordinator.kill()
     async with Runtime(journal="j.db", resume=resume, changed="rerun") as rt:
@@ -116,9 +116,13 @@ async def test_what_nobody_watches_any_more_is_found_by_the_journal(
         assert not os.path.exists(launched.data["cgroup"] or "/nowhere")
 
 
+@pytest.mark.parametrize("told", [True, False])
 async def test_without_supervisors_and_cgroups_processes_are_found_by_their_variables(
-    pipes: Pipes, begin: Begin
+    told: bool, pipes: Pipes, begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Also if the coordinator was killed before it could tell of them in the journal."""
+    if not told:
+        monkeypatch.setattr(sweeping, "_launched", lambda *_: iter(()))
     coordinator = begin("deaf", "subreaper")
     with Reader("j.db") as read:
         run_id = read.runs()[0].id
@@ -188,8 +192,8 @@ async def test_agents_that_cannot_be_ended_are_an_error_that_names_them(
         assert rt.left_over == ("agent",)  # the run is as it was
 
 
-async def test_a_fork_of_an_agent_is_not_taken_for_one_of_a_dead_coordinator() -> None:
-    """A child of ours that lives on has no part in our lock."""
+async def test_a_fork_of_ours_is_not_taken_for_an_agent_of_a_dead_coordinator() -> None:
+    """A child of ours that lives on has no part in the lock of our agents."""
     read, write = os.pipe()
     async with Runtime(journal="j.db"):
         child = os.fork()

@@ -9,7 +9,11 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,7 +53,7 @@ async def test_cancel_and_timeout_leave_nothing_and_the_claim_is_free_only_then(
         first = rt.submit(pipes.nasty(how), id="first", writes="x", timeout=timeout)
         second = rt.submit(pipes.is_anybody_left, writes="x")
         await pipes.ready()
-        assert with_variable("INTERLOCK_TASK=first")
+        assert with_variable(f"INTERLOCK_RUN={rt.run_id}")
         if by == "cancel":
             first.cancel()
         outcome = await first
@@ -58,7 +62,7 @@ async def test_cancel_and_timeout_leave_nothing_and_the_claim_is_free_only_then(
         assert (await second).result is False
         assert time.monotonic() - told < PROMISED
     assert seen[0].data["containment"] == containment
-    assert not with_variable("INTERLOCK_TASK=first")
+    assert not with_variable(f"INTERLOCK_RUN={rt.run_id}")
 
 
 @pytest.mark.parametrize("containment", HOLDING)
@@ -121,7 +125,7 @@ async def test_a_killed_supervisor_leaves_a_failure_and_nothing_else(
     # By adoption alone, one that has hidden whose it is gets away with its supervisor dead.
     if containment != "subreaper":
         assert not pipes.is_anybody_left()
-    sweep([], [f"INTERLOCK_RUN={rt.run_id}"])
+    sweep([], [{"INTERLOCK_RUN": rt.run_id}])
     _end_all_that_hold(pipes)
 
 
@@ -250,8 +254,18 @@ def test_an_ordinary_user_has_a_namespace_only_when_asking_for_it() -> None:
 # -- recognising --------------------------------------------------------------------------------
 
 
-def _sleeping(**options: object) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(["sleep", "1000"], **options)  # type: ignore[call-overload,no-any-return]
+def _run_id() -> str:
+    """One that no other test on this machine has."""
+    return f"r-{uuid.uuid4().hex}"
+
+
+@contextmanager
+def _sleeping(**options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(["sleep", "1000"], **options) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def test_a_process_is_known_by_its_pid_and_its_start_time() -> None:
@@ -265,24 +279,24 @@ def test_a_process_is_known_by_its_pid_and_its_start_time() -> None:
 
 
 def test_a_process_is_known_by_its_variables_wherever_it_went() -> None:
-    marked = {**os.environ, "INTERLOCK_RUN": "r-1", "INTERLOCK_TASK": "a"}
+    run_id = _run_id()
+    marked = {**os.environ, "INTERLOCK_RUN": run_id, "INTERLOCK_TASK": "a"}
     with (
         _sleeping(env=marked, start_new_session=True) as mine,
-        _sleeping(env={**marked, "INTERLOCK_RUN": "r-12"}) as other,
+        _sleeping(env={**marked, "INTERLOCK_RUN": f"{run_id}2"}) as other,
     ):
-        assert sweep([], ["INTERLOCK_RUN=r-1", "INTERLOCK_TASK=a"]) == []
+        assert sweep([], [{"INTERLOCK_RUN": run_id, "INTERLOCK_TASK": "a"}]) == []
         assert mine.wait() == -signal.SIGKILL
         assert other.poll() is None
-        other.kill()
 
 
 def test_whoever_sweeps_spares_itself_and_those_it_comes_from() -> None:
     code = (
         "import os; from interlock.execution.sweep import sweep; "
-        "print(sweep([], ['INTERLOCK_RUN=' + os.environ['INTERLOCK_RUN']]))"
+        "print(sweep([], [{'INTERLOCK_RUN': os.environ['INTERLOCK_RUN']}]))"
     )
     source = str(Path(command_launch.__file__).parents[2])
-    env = {**os.environ, "INTERLOCK_RUN": "r-around", "PYTHONPATH": source}
+    env = {**os.environ, "INTERLOCK_RUN": _run_id(), "PYTHONPATH": source}
     done = subprocess.run(
         ["sh", "-c", f'"{sys.executable}" -c "$0"; echo survived', code],
         env=env,
@@ -293,15 +307,14 @@ def test_whoever_sweeps_spares_itself_and_those_it_comes_from() -> None:
     assert done.stdout.split() == ["[]", "survived"]
 
 
-def test_a_process_that_cannot_be_ended_is_named_after_a_while() -> None:
-    """One that waits for a device, say: here it is the waiting that is cut short."""
-    marked = {**os.environ, "INTERLOCK_RUN": "r-2"}
-    with _sleeping(env=marked) as process:
-        patch = pytest.MonkeyPatch()
-        patch.setattr(signal, "pidfd_send_signal", lambda *_: None)
-        assert sweep([], ["INTERLOCK_RUN=r-2"], patience=0) == [process.pid]
-        patch.undo()
-        process.kill()
+def test_a_process_that_cannot_be_ended_is_named_after_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One that waits for a device, say; here the signal is not sent."""
+    run_id = _run_id()
+    with _sleeping(env={**os.environ, "INTERLOCK_RUN": run_id}) as process:
+        monkeypatch.setattr(signal, "pidfd_send_signal", lambda *_: None)
+        assert sweep([], [{"INTERLOCK_RUN": run_id}], patience=0) == [process.pid]
 
 
 def test_the_thread_of_an_attempt_is_named_after_its_task() -> None:

@@ -64,9 +64,12 @@ class Errand(NamedTuple):
     """Variables that are not in our own environment; a command gets those that it names."""
 
 
+RUN = "INTERLOCK_RUN"
+
+
 def marks(run_id: str, task_id: str) -> dict[str, str]:
     """The variables that all processes of a task have, and no other processes."""
-    return {"INTERLOCK_RUN": run_id, "INTERLOCK_TASK": task_id.replace("\0", "?")}
+    return {RUN: run_id, "INTERLOCK_TASK": task_id.replace("\0", "?")}
 
 
 class Job(NamedTuple):
@@ -88,8 +91,8 @@ class Job(NamedTuple):
     """Of commands only."""
     marks: Mapping[str, str] = MappingProxyType({})
     """Variables by which every process of the attempt is known, also without a supervisor."""
-    lock: int | None = None
-    """A descriptor that supervisors keep open: the next coordinator waits until all are closed."""
+    lock: Path | None = None
+    """A file that supervisors hold a lock on: the next coordinator waits until none does."""
 
 
 class Backend(Protocol):

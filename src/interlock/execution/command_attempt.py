@@ -33,6 +33,7 @@ from interlock.execution.supervised import (
     LastWords,
     Reports,
     SupervisedAttempt,
+    lent,
     receive,
 )
 from interlock.execution.sweep import sweep
@@ -102,14 +103,15 @@ class CommandAttempt(SupervisedAttempt):
         if not clean:
             # Somebody has killed the supervisor: what it watched is known by its variables.
             lost = Launched(words.pid, words.started, call.containment, words.cgroup)
-            sweep([lost], [f"{name}={value}" for name, value in self.job.marks.items()])
+            sweep([lost], [self.job.marks])
         for each in streams:
             each.finish()
         return Ran(argv, words, streams[0], streams[1], found)
 
     def _start(self, call: Call, stdin: int, control: socket.socket) -> subprocess.Popen[bytes]:
         pipe = subprocess.PIPE
-        return launch(call, control, stdin, pipe, pipe, self.job.marks, self.job.lock)
+        with lent(self.job.lock) as lock:
+            return launch(call, control, stdin, pipe, pipe, self.job.marks, lock)
 
     def _follow(
         self, guarded: Guarded, streams: list[Stream], words: LastWords, tell: Callable[[], None]

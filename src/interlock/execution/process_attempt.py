@@ -28,6 +28,7 @@ from interlock.execution.supervised import (
     SupervisedAttempt,
     exit_code,
     in_words,
+    lent,
     receive,
 )
 from interlock.execution.sweep import sweep
@@ -66,16 +67,16 @@ class FunctionAttempt(SupervisedAttempt):
     def _launch(self, work: socket.socket, control: socket.socket) -> subprocess.Popen[bytes]:
         """Start an interpreter. A fork of ours would copy the locks of threads it does not have."""
         fds = [control.fileno(), work.fileno()]
-        lock = self.job.lock
-        boot = _BOOT.format(root=_ROOT, control=fds[0], work=fds[1], lock=lock)
         flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
-        return subprocess.Popen(
-            [sys.executable, *flags, "-P", "-c", boot, self.job.name],
-            stdin=subprocess.DEVNULL,
-            pass_fds=fds if lock is None else (*fds, lock),
-            start_new_session=True,  # Ctrl-C is for us: we tell the agents
-            env={**os.environ, **self.job.marks},
-        )
+        with lent(self.job.lock) as lock:
+            boot = _BOOT.format(root=_ROOT, control=fds[0], work=fds[1], lock=lock)
+            return subprocess.Popen(
+                [sys.executable, *flags, "-P", "-c", boot, self.job.name],
+                stdin=subprocess.DEVNULL,
+                pass_fds=fds if lock is None else (*fds, lock),
+                start_new_session=True,  # Ctrl-C is for us: we tell the agents
+                env={**os.environ, **self.job.marks},
+            )
 
     def _follow(self, guarded: Guarded, work: socket.socket, call: bytes) -> Ending | None:
         control = guarded.control
@@ -107,8 +108,7 @@ class FunctionAttempt(SupervisedAttempt):
         self._report_answer(inbox)
         if guarded.supervisor.wait() != 0:
             _clean_up_without_supervisor(work, inbox)
-            if self.job.marks:
-                sweep([], [f"{name}={value}" for name, value in self.job.marks.items()])
+            sweep([], [self.job.marks])
         return None if self.has_ended else self._death(words, inbox)
 
     def _report_answer(self, inbox: Inbox) -> None:

@@ -10,10 +10,16 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from interlock.execution.backend import Job, Launched
 from interlock.execution.ending import Ending, raised
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - Windows
+    fcntl = None  # type: ignore[assignment]
 
 _CHUNK = 1 << 16
 
@@ -113,6 +119,23 @@ class SupervisedAttempt:
         except BaseException as error:  # noqa: BLE001 - whatever it is, it is this job's ending
             last = None if self.has_ended else raised(error)
         self.reports.over(self.job, last)
+
+
+@contextmanager
+def lent(lock: Path | None) -> Iterator[int | None]:
+    """A descriptor with a shared lock, for a supervisor to inherit: it is locked from the first.
+
+    We do not keep it ourselves. What a dead coordinator's supervisors hold says that they live.
+    """
+    if lock is None:
+        yield None
+        return
+    opened = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_SH)
+        yield opened
+    finally:
+        os.close(opened)
 
 
 class LastWords:

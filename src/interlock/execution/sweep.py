@@ -12,7 +12,7 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 
@@ -24,22 +24,31 @@ _PAUSE = 0.05
 """Seconds until the next look, in which somebody may have forked."""
 
 
+def left(launched: Collection[Launched], marks: Collection[Mapping[str, str]] = ()) -> list[int]:
+    """Which of these processes there are, as `sweep` understands it."""
+    if sys.platform != "linux":
+        return []
+    spared, wanted = _ancestors(), _Wanted(launched, marks)
+    return [pid for pid, _, group in living() if pid not in spared and wanted.is_met(pid, group)]
+
+
 def sweep(
-    launched: Collection[Launched], marks: Collection[str] = (), patience: float | None = None
+    launched: Collection[Launched],
+    marks: Collection[Mapping[str, str]] = (),
+    patience: float | None = None,
 ) -> list[int]:
-    """Kill these processes, their groups and all that have the marks (`NAME=value`) as variables.
+    """Kill these processes, their groups, and all that have one of the marks as variables.
 
     Comes back when none is left, or after `patience` seconds with those that are.
     """
     if sys.platform != "linux":
         return _end_groups(launched)
     until = None if patience is None else time.monotonic() + patience
-    known = {each.pid: each.started for each in launched}
-    marked = frozenset(os.fsencode(each) for each in marks)
+    wanted = _Wanted(launched, marks)
     while True:
         for each in launched:
             _kill_cgroup(each.cgroup)
-        held = dict(_hold(known, marked))
+        held = dict(_hold(wanted))
         try:
             if not held:
                 break
@@ -78,26 +87,43 @@ def _end_groups(launched: Collection[Launched]) -> list[int]:
     return []
 
 
-def _hold(known: dict[int, int], marked: frozenset[bytes]) -> Iterator[tuple[int, int]]:
+class _Wanted:
+    """Who is meant: by pid and start time, or by variables."""
+
+    def __init__(
+        self, launched: Collection[Launched], marks: Collection[Mapping[str, str]]
+    ) -> None:
+        self._known = {each.pid: each.started for each in launched if each.started}
+        self._marks = [
+            frozenset(os.fsencode(f"{name}={value}") for name, value in each.items())
+            for each in marks
+            if each
+        ]
+
+    def is_met(self, pid: int, group: int) -> bool:
+        if self._is_known(pid) or self._is_known(group):
+            return True
+        if not self._marks:
+            return False
+        environment = _environment(pid)
+        return any(each <= environment for each in self._marks)
+
+    def _is_known(self, pid: int) -> bool:
+        return pid in self._known and start_time(pid) == self._known[pid]
+
+
+def _hold(wanted: _Wanted) -> Iterator[tuple[int, int]]:
     """The processes that are meant, each with a descriptor of it."""
     spared = _ancestors()
     for pid, _, group in living():
-        if pid in spared or not _is_meant(pid, group, known, marked):
+        if pid in spared or not wanted.is_met(pid, group):
             continue
         with suppress(OSError):
             opened = os.pidfd_open(pid)
-            if _is_meant(pid, group, known, marked):  # and not another one by now
+            if wanted.is_met(pid, group):  # and not another one by now
                 yield pid, opened
             else:
                 os.close(opened)
-
-
-def _is_meant(pid: int, group: int, known: dict[int, int], marked: frozenset[bytes]) -> bool:
-    if pid in known and start_time(pid) == known[pid] != 0:
-        return True
-    if group in known and start_time(group) == known[group] != 0:
-        return True
-    return bool(marked) and marked <= _environment(pid)
 
 
 def _environment(pid: int) -> frozenset[bytes]:

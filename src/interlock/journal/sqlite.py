@@ -124,7 +124,6 @@ class SqliteJournal:
         """Let go of the file as a killed process would, without writing what is left."""
         self.read.close()
         self._store.close()
-        self.agents.release()
         self._lock.release()
 
     # -- beside the run ---------------------------------------------------------------------

@@ -85,7 +85,7 @@ class Attempts:
         return job._replace(
             errand=self._errand(context) if place is Place.COMMAND else None,
             marks=marks(self._shell.run_id, context.task.id),
-            lock=None if disk is None else disk.agents.descriptor,
+            lock=None if disk is None else disk.agents.path,
         )
 
     def _errand(self, context: TaskContext) -> Errand:

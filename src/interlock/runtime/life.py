@@ -20,7 +20,6 @@ from interlock.runtime.ports import Ports
 from interlock.runtime.remembered import WhenInterrupted
 from interlock.runtime.shell import Shell, ended_by
 from interlock.runtime.signals import Signals, error_for
-from interlock.runtime.sweeping import sweep_leftovers
 from interlock.runtime.taking_up import take_up
 
 _LAST_WORDS = 1.0
@@ -62,7 +61,7 @@ class Life:
         refuse_to_start_again()
         shell = self.shell
         if shell.disk is not None:
-            await sweep_leftovers(shell.disk, shell.workspace.root)
+            await self._ports.sweep(shell.disk, shell.workspace.root)
         self._host = asyncio.current_task()
         began = {"run": shell.run_id, "epoch": shell.epoch, "kernel": self._kernel_options}
         shell.note(Kind.RUN_STARTED, "", began)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from interlock.execution.backend import Backend
 from interlock.execution.coroutines import Coroutines
@@ -17,6 +18,7 @@ from interlock.journal.memory import MemoryJournal
 from interlock.journal.port import Journal
 from interlock.journal.sqlite import SqliteJournal
 from interlock.runtime.machine import LoadMeter, Machine
+from interlock.runtime.sweeping import sweep_leftovers
 
 Orphaned = Callable[[int], None]
 """Told, on any thread, that an attempt is gone whose event loop has been closed."""
@@ -53,5 +55,7 @@ class Ports:
     """For runs that end with the process."""
     open_journal: Callable[..., SqliteJournal] = SqliteJournal
     """For those that do not."""
+    sweep: Callable[[SqliteJournal, Path], Awaitable[None]] = sweep_leftovers
+    """Sees to it that nothing is left of agents that an earlier coordinator has started."""
     load: Callable[[], LoadMeter] = Machine
     """Says how busy the machine is; made when somebody asks for the first time."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from interlock.errors import EarlierAgentsAlive
-from interlock.execution.backend import Launched
+from interlock.execution.backend import RUN, Launched
 from interlock.execution.command_folder import remove_temporary
-from interlock.execution.sweep import boot_id, sweep
+from interlock.execution.sweep import boot_id, left, sweep
+from interlock.journal.reader import Run
 from interlock.journal.sqlite import SqliteJournal
 from interlock.model.event import Kind
 
@@ -26,14 +26,17 @@ _PAUSE = 0.02
 async def sweep_leftovers(disk: SqliteJournal, workspace: Path) -> None:
     """Wait until nothing is left of them, and end what nobody watches any more."""
     free = await _is_free(disk)
-    left: list[int] = []
-    for run_id, launched in _unfinished(disk):
-        marks = [f"INTERLOCK_RUN={run_id}"]
-        left += await asyncio.to_thread(sweep, launched, marks, PATIENCE)
-        if not left:
-            remove_temporary(workspace, run_id)
-    if left or not (free or await _is_free(disk)):
-        raise EarlierAgentsAlive(str(disk.path), left)
+    runs = [run for run in disk.read.runs() if run.is_open and disk.read.last(run)]
+    launched = [each for run in runs for each in _launched(disk, run)]
+    # Also where a run was cut off before it could tell of a process: by the run's own name.
+    marks = [{RUN: run.id} for run in runs]
+    remaining: list[int] = []
+    if runs and left(launched, marks):
+        remaining = await asyncio.to_thread(sweep, launched, marks, PATIENCE)
+    if remaining or not (free or await _is_free(disk)):
+        raise EarlierAgentsAlive(str(disk.path), remaining)
+    for run in runs:
+        remove_temporary(workspace, run.id)
 
 
 async def _is_free(disk: SqliteJournal) -> bool:
@@ -46,19 +49,9 @@ async def _is_free(disk: SqliteJournal) -> bool:
     return True
 
 
-def _unfinished(disk: SqliteJournal) -> Iterator[tuple[str, list[Launched]]]:
-    """The processes of runs that were not closed: of the one that is taken up, and of others."""
-    for run in disk.read.runs():
-        if run.is_open:
-            found = disk.read.events_of_kind(run, Kind.LAUNCHED)
-            launched = [_launched(each.data) for each in found if _is_of_this_boot(each.data)]
-            if launched:
-                yield run.id, launched
-
-
-def _is_of_this_boot(data: Any) -> bool:
-    return isinstance(data, dict) and data.get("boot") == boot_id()
-
-
-def _launched(data: dict[str, Any]) -> Launched:
-    return Launched(*(data.get(name) for name in Launched._fields))  # type: ignore[arg-type]
+def _launched(disk: SqliteJournal, run: Run) -> Iterator[Launched]:
+    """The processes of a run that was not closed, whether it is taken up or not."""
+    for event in disk.read.events_of_kind(run, Kind.LAUNCHED):
+        data = event.data
+        if isinstance(data, dict) and data.get("boot") == boot_id():
+            yield Launched(**{name: data[name] for name in Launched._fields if name in data})

@@ -12,9 +12,11 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
+from pathlib import Path
 
 from interlock.journal.memory import MemoryJournal
 from interlock.journal.port import Journal
+from interlock.journal.sqlite import SqliteJournal
 from interlock.model.load import Load
 from interlock.runtime.machine import LoadMeter
 from interlock.runtime.ports import Ports
@@ -43,8 +45,13 @@ def simulated_ports(
         backends=simulated_backends,
         signals=False,
         journal=journal,
+        sweep=_nothing_is_left,
         load=load,
     )
+
+
+async def _nothing_is_left(_journal: SqliteJournal, _workspace: Path) -> None:
+    """There are no real processes in a simulation."""
 
 
 def _wall() -> float:
