@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import os
 from pathlib import Path
 from threading import Event as Flag
 from typing import TextIO
@@ -13,6 +14,9 @@ from interlock.views import safe
 from interlock.views.finding import Following, task_of
 from interlock.views.place import Place
 
+_BLOCK = 1 << 16
+_KNOWN = 4096
+"""So many bytes of what was seen last are enough to find them again."""
 _PAUSE = 0.1
 """Seconds between two looks at a file that grows."""
 
@@ -53,12 +57,18 @@ def follow_log(place: Place, following: Following, task_id: str, out: TextIO) ->
 
 
 class _Tail:
-    """A file that grows, from its beginning on. One that was removed is empty."""
+    """A file that grows, from its beginning on. One that was removed is empty.
+
+    A log that became too long is replaced by a shorter one. What we have seen last is in it, so
+    that is where to go on.
+    """
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         self._file = path.open("rb") if path.is_file() else None
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._rest = ""
+        self._seen = b""
 
     def __enter__(self) -> _Tail:
         return self
@@ -69,7 +79,7 @@ class _Tail:
 
     def copy(self, out: TextIO, *, last: bool = False) -> None:
         """Print the lines that were not printed yet; the `last` one may have no end."""
-        while self._file is not None and (block := self._file.read(1 << 16)):
+        while block := self._read():
             *lines, self._rest = (self._rest + self._decoder.decode(block)).split("\n")
             for line in lines:
                 _print(line, out)
@@ -79,6 +89,32 @@ class _Tail:
         if last and self._rest:
             _print(self._rest, out)
             self._rest = ""
+
+    def _read(self) -> bytes:
+        if self._file is None:
+            return b""
+        block = self._file.read(_BLOCK) or self._read_replaced()
+        self._seen = (self._seen + block)[-_KNOWN:]
+        return block
+
+    def _read_replaced(self) -> bytes:
+        """From the file that has the name now, if that is another one."""
+        assert self._file is not None
+        try:
+            newer = self._path.open("rb")
+        except OSError:
+            return b""
+        if os.path.sameopenfile(newer.fileno(), self._file.fileno()):
+            newer.close()
+            return b""
+        self._file.close()
+        self._file = newer
+        found = newer.read().rfind(self._seen)
+        if found < 0:  # it was replaced more than once between two looks
+            newer.seek(0, os.SEEK_END)
+            return b"\n[... some of it was too fast to be followed ...]\n"
+        newer.seek(found + len(self._seen))
+        return newer.read(_BLOCK)
 
 
 class _Lines:

@@ -188,7 +188,7 @@ def _warn_of_wide_claims(plan: Plan, project: Project) -> None:
         who = " and ".join(programs)
         say(
             f"Nobody says what {who} will write, so each task claims the whole folder, and they "
-            "take turns. A plan with `writes`, or `owns` in interlock.yaml, lets them run side by side."
+            "take turns. `owns` in interlock.yaml, or a plan with `writes`, lets them run together."
         )
 
 
