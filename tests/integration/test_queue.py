@@ -492,3 +492,14 @@ def test_shutdown_refuses_new_work(tmp_path: Path) -> None:
     queue.shutdown(wait=False)
     assert queue.get_status()["shutting_down"]
     assert queue.get_status()["queued_tasks"] == 0
+
+
+def test_a_queue_that_lasts_keeps_few_outcomes_and_all_ids() -> None:
+    with TaskQueue() as queue:
+        first = queue.submit_task(AgentTask("a", "first", [], lambda: 1, id="first"))
+        assert first.result() == 1
+        done = [queue.submit_task(AgentTask(f"t{n}", "", [], lambda: 2)) for n in range(1_200)]
+        assert {each.result() for each in done} == {2}
+        assert len(queue.runtime.outcomes) == 1_000
+        late = queue.submit_task(AgentTask("b", "late", [], lambda: 3, after=["first"]))
+        assert late.result() == 3

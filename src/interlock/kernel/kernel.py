@@ -159,6 +159,10 @@ class Kernel:
         """Every reason why a task is not running, or what it waits for in mid-flight."""
         return explain(self._run, task_id, self._run.now if now is None else now)
 
+    def has_ended(self, task_id: str) -> bool:
+        """Whether there was a task of that id, and it has its outcome."""
+        return task_id in self._run.ends
+
     def progress(self) -> Progress:
         """How many tasks are in which state."""
         return Progress(**self._run.counts, zombies=len(self._run.admission.zombies))

@@ -32,6 +32,8 @@ from interlock.runtime.runtime import Runtime
 from interlock.runtime.shared import SharedRuntime
 from interlock.runtime.within import within
 
+_KEPT = 1_000
+"""A pool may live for years: older answers are with whoever asked, and in the journal."""
 _ASIDE = "aside"
 """The label of a message that its session does not keep."""
 
@@ -79,6 +81,7 @@ class Engine:
             # What is said in a session is said in the order it was asked in.
             order="first_come",
             changed="rerun",
+            keep_ended=_KEPT,
             grace=options.grace,
             ports=self.ports,
         )

@@ -31,6 +31,9 @@ from interlock.patterns.queue_task import AgentTask, as_task
 from interlock.runtime.background import Background
 from interlock.runtime.context import current
 
+KEPT = 1_000
+"""A queue may live for years: what older tasks have brought is in their Futures alone."""
+
 
 class TaskQueue:
     """Runs the tasks of agents in the background; usable from every thread.
@@ -74,7 +77,14 @@ class TaskQueue:
         self._unfinished: dict[str, TaskFuture] = {}
         if background is None:
             background = Background(
-                max_parallel, workspace, journal, resume, order="first_come", gate=gate, grace=grace
+                max_parallel,
+                workspace,
+                journal,
+                resume,
+                order="first_come",
+                gate=gate,
+                grace=grace,
+                keep_ended=KEPT,
             )
             finish_with_the_program(self)
         self._background = background
@@ -148,6 +158,7 @@ class TaskQueue:
 
     def _ended(self, future: TaskFuture) -> None:
         self._unfinished.pop(future.task_id, None)
+        self._names.ended(future)
 
     # -- looking ----------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ class TaskFuture(concurrent.futures.Future[Any]):
 
     def __init__(self, background: Background, agent_type: str, ended: Ended) -> None:
         super().__init__()
-        self.earlier: TaskFuture | None = None
+        self.earlier: TaskFuture | str | None = None
         """The task that had the id before, until this one is taken in."""
         self.agent_type = agent_type
         self.handle: Handle[Any] | None = None
@@ -110,6 +110,7 @@ class TaskFuture(concurrent.futures.Future[Any]):
             self._resolve(error)
         except BaseException:  # noqa: BLE001 - of a callback (SystemExit, for one); the loop is everybody's
             _LOG.exception("a callback of the Future of %s raised", self.name)
+        self.handle = None  # with the task and all that it was called with
 
     def _resolve(self, error: BaseException | None) -> None:
         outcome = None if self.handle is None else self.handle.outcome

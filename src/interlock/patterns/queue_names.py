@@ -19,7 +19,8 @@ class Names:
     """
 
     def __init__(self) -> None:
-        self._last: dict[str, TaskFuture] = {}
+        self._last: dict[str, TaskFuture | str] = {}
+        """The last Future of an id; of one that has ended only its id in the Runtime."""
         self._made: dict[str, int] = {}
         self._used: dict[str, int] = {}
 
@@ -49,12 +50,17 @@ class Names:
             count = self._made[task.agent_type] = self._made.get(task.agent_type, 0) + 1
             name = f"{task.agent_type}#{count}"
         future.earlier = self._last.get(name)
-        if future.earlier is not None and not future.earlier.done():
+        if isinstance(future.earlier, TaskFuture) and not future.earlier.done():
             raise DuplicateId(f"there is an unfinished task with the id {name!r}")
         self._used[name] = used = self._used.get(name, 0) + 1
         future.name = name
         future.task_id = name if used == 1 else f"{name}~{used}"
         self._last[name] = future
+
+    def ended(self, future: TaskFuture) -> None:
+        """Keep no Future that has ended: a queue may live for years."""
+        if self._last.get(future.name) is future:
+            self._last[future.name] = future.task_id
 
     def forget(self, futures: Iterable[TaskFuture]) -> None:
         """They were not taken in: their ids mean what they meant before."""
@@ -85,4 +91,4 @@ class Names:
                 f"{task.agent_type} ({task.task_description!r}) comes after {before!r}, but there "
                 "is no such task" + (f"; did you mean {close[0]!r}?" if close else "")
             )
-        return found.task_id
+        return found if isinstance(found, str) else found.task_id

@@ -131,9 +131,10 @@ class TaskContext(Submitting):
     def results(self) -> Mapping[str, Outcome[Any]]:
         """The outcomes of the tasks that this one came after, with its own copy of their data."""
         if self._results is None:
-            outcomes = (self._shell.outcome_of(each) for each in self._handle.task.after)
+            handles = map(self._shell.handles.get, self._handle.task.after)
+            known = (each.outcome for each in handles if each is not None)
             self._results = MappingProxyType(
-                {each.task_id: replace(each, result=copied(each.result)) for each in outcomes}
+                {each.task_id: replace(each, result=copied(each.result)) for each in known if each}
             )
         return self._results
 

@@ -67,9 +67,11 @@ class Runtime(Submitting):
     relative to. `capacity` says how much there is of counted resources, `limits` gives rates and
     breakers, `protected` paths can never be claimed for writing. `max_parallel=Auto(1, 16)` follows
     the load of the machine between these bounds; above that of the `gate` nothing starts, unless
-    nothing runs. `order` is who starts first among those who could: whoever makes the run short, or
-    `first_come`. An attempt that was told to stop and is not gone keeps its claims; without
-    `zombies_hold_slots` others may start in its place meanwhile.
+    nothing runs. `keep_ended` is for runs that last: the outcomes of so many tasks are kept, older
+    ones go, and those who come after such a task find nothing of it in `ctx.results`. `order` is
+    who starts first among those who could: whoever makes the run short, or `first_come`. An attempt
+    that was told to stop and is not gone keeps its claims; without `zombies_hold_slots` others may
+    start in its place meanwhile.
 
     `journal` is a file that keeps the run: whatever happens to this process, `resume=True` (or the
     id of a run) goes on where it was; `"open"` does so only if the last run was cut off. The
@@ -94,6 +96,7 @@ class Runtime(Submitting):
         protected: Iterable[str] = (),
         order: Order = "best",
         zombies_hold_slots: bool = True,
+        keep_ended: int | None = None,
         grace: Duration = 30.0,
         durability: Durability = "full",
         interrupted: WhenInterrupted = "rerun",
@@ -134,6 +137,9 @@ class Runtime(Submitting):
             zombies_hold_slots=bool(zombies_hold_slots),
         )
         self._kernel = self._make_kernel()  # at once: it has the errors for impossible options
+        if keep_ended is not None and (type(keep_ended) is not int or keep_ended < 1):
+            raise InvalidOption(f"keep_ended is {keep_ended!r}; it must be a number of tasks")
+        self._keep_ended = keep_ended
         self._agents: Agents | None = None
         self._life: Life | None = None
         self.run_id = fresh_run_id(self._ports)
@@ -160,6 +166,7 @@ class Runtime(Submitting):
             self._kernel = Kernel(**options)
         shell = Shell(self._kernel, origin, self._workspace, self._ports, self._grace, self._limits)
         shell.agents = self._agents
+        shell.keep_ended = self._keep_ended
         shell.attempts.refuses_unstorable = self._durable.not_durable == "refuse"
         interrupted = self._durable.interrupted
         self._life = life = Life(shell, self._ports, self._grace, interrupted, options)

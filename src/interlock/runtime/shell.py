@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextvars import Context
 from dataclasses import replace
@@ -82,6 +83,9 @@ class Shell:
         self.rates = Rates(limits.rates, self.take_in, self.now)
         self.kernel = kernel
         self.handles: dict[str, Handle[Any]] = {}
+        self.keep_ended: int | None = None
+        """The outcomes of so many tasks are kept; None: of all."""
+        self._ended: deque[str] = deque()
         self.unsettled = 0
         self.broken: BaseException | None = None
         """A bug of ours. Nothing is decided after it."""
@@ -296,6 +300,8 @@ class Shell:
             elif isinstance(each, Outcome):
                 self.unsettled -= 1
                 self.handles[each.task_id].settle(each)
+                if self.keep_ended is not None:
+                    self._forget_before(each.task_id)
             elif isinstance(each, do.Stop):
                 self.attempts.stop(each)
             elif isinstance(each, do.Resume):
@@ -421,9 +427,20 @@ class Shell:
 
     def outcome_of(self, task_id: str) -> Outcome[Any]:
         """The outcome of a task that has ended."""
-        outcome = self.handles[task_id].outcome
+        outcome = self.handle_of(task_id).outcome
         assert outcome is not None, f"{task_id!r} has not ended"
         return outcome
+
+    def _forget_before(self, task_id: str) -> None:
+        """One more has ended: of a run that lasts, the oldest outcome goes for it."""
+        self._ended.append(task_id)
+        if self.keep_ended is None or len(self._ended) <= self.keep_ended:
+            return
+        oldest = self._ended.popleft()
+        if any(context.task.id == oldest for context in self.attempts.alive.values()):
+            self._ended.append(oldest)  # something of it still runs, and is asked for by name
+        else:
+            self.handles.pop(oldest, None)
 
     def running(self) -> tuple[Running, ...]:
         """The attempts that are alive, oldest first."""
@@ -439,7 +456,9 @@ class Shell:
         """The handle of a task of this run."""
         handle = self.handles.get(task_id)
         if handle is None:
-            raise UnknownTask(f"no task of this run has the id {task_id!r}")
+            known = self.kernel.has_ended(task_id)
+            what = f"task {task_id!r} has ended and was forgotten" if known else ""
+            raise UnknownTask(what or f"no task of this run has the id {task_id!r}")
         return handle
 
     def why(self, task_id: str) -> Explanation:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import copy_context
 from datetime import datetime
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack, cast, overload
 
 from interlock.errors import FatalError, InvalidOption
 from interlock.execution.manner import name_of
@@ -148,8 +148,9 @@ class Submitting:
 
         async def ends() -> list[Outcome[Any]]:
             ids = [each if isinstance(each, str) else each.task_id for each in listed]
-            await shell.waits.ends([shell.handle_of(each) for each in ids])
-            return [shell.outcome_of(each) for each in ids]
+            handles = [shell.handle_of(each) for each in ids]
+            await shell.waits.ends(handles)
+            return list(outcomes_of(handles))
 
         return Wait(shell.door, ends, "wait_all()")
 
@@ -234,12 +235,19 @@ async def _run(
         if shell.broken is None:
             shell.take_in(s.CancelGroup(group, "nobody waits for it any more"))
         raise
-    outcomes = tuple(shell.outcome_of(handle.task_id) for handle in handles)
+    outcomes = outcomes_of(handles)
     fatal = shell.attempts.fatal
     if fatal is not None and any(each.task_id == fatal[0] for each in outcomes):
         shell.attempts.fatal = None
         raise FatalError(fatal[0], repr(fatal[1]), outcomes) from fatal[1]
     return RunResult(outcomes, shell.now() - began, tuple(task.id for task in tasks))
+
+
+def outcomes_of(handles: Iterable[Handle[Any]]) -> tuple[Outcome[Any], ...]:
+    """The outcomes of tasks that have ended. Of the handles: the run may have forgotten them."""
+    outcomes = tuple(handle.outcome for handle in handles)
+    assert None not in outcomes, "a task that was waited for has not ended"
+    return cast(tuple[Outcome[Any], ...], outcomes)
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
