@@ -114,3 +114,35 @@ def test_the_defaults_of_the_reference_are_those_of_the_code() -> None:
         for name, parameter in inspect.signature(interlock.Retry).parameters.items()
     }
     assert f"Retry({', '.join(f'{k}={v!r}' for k, v in defaults.items())})" in SECTIONS["Task"]
+
+
+# -- the seven systems ------------------------------------------------------------------------
+
+OVERVIEW = documents.read("docs/systems/README.md")
+PAGES = sorted(name for name in SYSTEMS if not name.endswith("README.md"))
+
+
+def test_every_system_can_be_chosen_from_the_overview() -> None:
+    assert len(PAGES) == 7
+    choices = OVERVIEW.partition("## ")[0]
+    for name in PAGES:
+        assert f"]({Path(name).name})" in choices
+
+
+def test_there_is_one_migration_table_and_every_page_leads_to_it() -> None:
+    for name in PAGES:
+        text = documents.read(name)
+        assert "(README.md#migration)" in text, name
+        assert "| you have |" not in text, name
+
+
+def test_the_migration_table_has_every_name_that_the_systems_export() -> None:
+    table = OVERVIEW.partition("## Migration")[2]
+    exported = [
+        name
+        for name in interlock.__all__
+        if getattr(interlock, name).__class__ is not str
+        and getattr(interlock, name).__module__.startswith("interlock.patterns")
+    ]
+    assert len(exported) > 20
+    assert _missing(exported, table) == []
