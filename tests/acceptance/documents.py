@@ -77,3 +77,23 @@ def missing_links(name: str) -> list[str]:
     folder = (ROOT / name).parent
     targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", read(name))
     return [target for target in targets if not (folder / target).is_file()]
+
+
+def missing_headings(name: str) -> list[str]:
+    """Links of a document to headings, here or in other documents, that are not there."""
+    found = re.findall(r"\]\(([^)#:]*)#([^)]+)\)", read(name))
+    folder = (ROOT / name).parent
+    return [
+        f"{file}#{heading}"
+        for file, heading in found
+        if heading not in _headings(folder / file if file else ROOT / name)
+    ]
+
+
+def _headings(path: Path) -> set[str]:
+    """The headings of a document, spelled as links to them are."""
+    text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+    return {
+        re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+        for title in re.findall(r"^#+ (.+)$", text, re.M)
+    }

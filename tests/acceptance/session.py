@@ -8,10 +8,12 @@ its first line says so, and a block `text` right after it is what the terminal s
 from __future__ import annotations
 
 import codecs
+import contextlib
 import fcntl
 import os
 import pty
 import re
+import signal
 import struct
 import subprocess
 import sys
@@ -85,7 +87,9 @@ class Terminal:
         _traceback: TracebackType | None,
     ) -> None:
         os.close(self._lines)
-        os.close(self._ours)  # whoever still runs in it hears that the window was closed
+        os.close(self._ours)
+        with contextlib.suppress(ProcessLookupError):  # after a failure something may still run
+            os.killpg(self._shell.pid, signal.SIGKILL)
         self._shell.wait()
 
     def type(self, text: str) -> None:

@@ -158,7 +158,3 @@ def test_the_names_of_events_are_those_the_command_prints(project: Path) -> None
     assert len(lines) > 5
     names = _rows(_section("events --json"))
     assert {tuple(json.loads(line)) for line in lines} == {tuple(names)}
-
-
-def test_every_file_that_is_linked_exists() -> None:
-    assert documents.missing_links(str(FILE)) == []

@@ -22,6 +22,9 @@ DOCUMENTS = [
     "docs/testing.md",
     *sorted(SYSTEMS),
 ]
+EVERYTHING = [
+    str(each.relative_to(documents.ROOT)) for each in sorted(documents.ROOT.glob("docs/**/*.md"))
+]
 REFERENCE = documents.read("docs/library.md")
 SECTIONS = {
     title: text
@@ -36,9 +39,10 @@ def test_the_code_prints_what_the_document_says(name: str, tmp_path: Path) -> No
     assert documents.check(name, tmp_path) == documents.read(name).count("```python") > 0
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
-def test_every_file_that_is_linked_exists(name: str) -> None:
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_every_file_and_heading_that_is_linked_exists(name: str) -> None:
     assert documents.missing_links(name) == []
+    assert documents.missing_headings(name) == []
 
 
 def _missing(names: list[str], text: str) -> list[str]:
