@@ -31,7 +31,7 @@ _CODEC = Codec()
 Answer = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
-class Refused(InterlockError):
+class Refused(UsageError):
     """The coordinator said no, and why."""
 
 

@@ -15,6 +15,7 @@ from interlock.plan.env_file import secret_values
 from interlock.plan.records import Project
 from interlock.runtime.machine import containment
 from interlock.runtime.project import Agents
+from interlock.views.figures import plural
 from interlock.views.finding import facts_of, is_active
 from interlock.views.place import Place
 
@@ -92,7 +93,9 @@ def _project(place: Place) -> Iterator[Finding]:
         help_ = "`interlock init` writes one."
         yield Finding("project file", False, f"none in {place.root} or above", help_)
         return
-    yield Finding("project file", True, f"{project.path.name}, {len(project.agents)} agents")
+    yield Finding(
+        "project file", True, f"{project.path.name}, {plural(len(project.agents), 'agent')}"
+    )
     yield from _secrets(project)
     agents = Agents(project)
     for spec in project.agents.values():

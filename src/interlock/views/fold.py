@@ -53,8 +53,10 @@ class RunFold:
         return self
 
     def facts(self, at: float, *, active: bool = True) -> RunFacts:
-        """How the run stands at this moment."""
+        """How the run stands at this moment. What nobody carries out any more was cut off."""
         tasks = tuple(self._tasks.values())
+        if not active and self._ended_at is None:
+            tasks = tuple(_cut_off(task) for task in tasks)
         counts = Counter(task.state for task in tasks)
         zombies = sum(map(len, self._unstopped.values()))
         return RunFacts(
@@ -234,6 +236,12 @@ _REACTIONS: dict[Kind, Callable[[RunFold, Event, dict[str, Any]], None]] = {
     Kind.LOGGED: RunFold._logged,
     Kind.USED: RunFold._used,
 }
+
+
+def _cut_off(task: TaskFacts) -> TaskFacts:
+    if task.state in (State.RUNNING, State.NEEDS_YOU):
+        return replace(task, state=State.WAITING, question="", stopping=False)
+    return replace(task, stopping=False)
 
 
 def said(claim: Claim) -> str:

@@ -26,4 +26,4 @@ def can_be_live(console: Console, environ: Mapping[str, str] = os.environ) -> bo
 
     NO_COLOR asks for no colours, not for no view: nothing in it is said by colour alone.
     """
-    return console.is_terminal and not console.is_dumb_terminal and not environ.get("CI")
+    return console.file.isatty() and not console.is_dumb_terminal and not environ.get("CI")
