@@ -95,7 +95,7 @@ def run(
     if dry_run:
         return _foresee(plan, project, as_json)
     ended = _carry_out(place, project, plan, request, as_json, headless, resume=resume or None)
-    return int(ended.code)
+    return ended.code
 
 
 def delegate(
@@ -131,7 +131,7 @@ def delegate(
         facts = ended.facts
         with read_or_not():
             say(f"Together {span(facts.duration)}; one after another {span(facts.one_by_one)}.")
-    return int(ended.code)
+    return ended.code
 
 
 def plan_for(request: Request, project: Project, place: Place) -> Plan:
