@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ import typer
 from interlock.errors import InterlockError, UsageError
 from interlock.views.exits import Exit
 from interlock.views.printing import complain
+from interlock.views.terminal import nobody_reads
 
 HELP = """Run a team of agents at once; no two of them touch the same thing at the same time.
 
@@ -75,8 +75,7 @@ def run_app(arguments: Sequence[str]) -> int:
         complain(f"{error.format_message()} `interlock --help` shows the way.")
         return Exit.USAGE
     except BrokenPipeError:
-        # Whoever read our output has left; Python would complain about it once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        nobody_reads()
         return Exit.SUCCEEDED
     except InterlockError as error:
         if "--debug" in arguments:

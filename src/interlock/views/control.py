@@ -35,6 +35,10 @@ class Refused(UsageError):
     """The coordinator said no, and why."""
 
 
+class Unanswered(InterlockError):
+    """Somebody carries out the run, and does not answer."""
+
+
 class ControlServer:
     """Listens while a run goes on."""
 
@@ -100,7 +104,7 @@ class ControlServer:
 
 
 def ask(folder: Path, do: str, **details: Any) -> Any:
-    """Ask the coordinator; NotRunning if there is none, Refused if it says no."""
+    """Ask the coordinator; NotRunning if there is none, Refused if it says no, or Unanswered."""
     request = _said({"do": do, **details})
     connection = socket.socket(socket.AF_UNIX)
     with connection:
@@ -111,7 +115,7 @@ def ask(folder: Path, do: str, **details: Any) -> Any:
         except (FileNotFoundError, ConnectionRefusedError):
             raise NotRunning(f"no run is going on in {folder.parent}") from None
         except OSError as error:
-            raise NotRunning(
+            raise Unanswered(
                 f"the run in {folder.parent} cannot be reached: {error.strerror or error}"
             ) from error
         reply = _exchange(connection, request)
@@ -131,9 +135,9 @@ def _exchange(connection: socket.socket, request: bytes) -> dict[str, Any]:
             line = answers.readline()
         reply = _CODEC.loads(line)
     except (OSError, ValueError) as error:
-        raise NotRunning(f"the run gave no answer ({error}); is it stopped?") from error
+        raise Unanswered(f"the run gave no answer ({error}); is it stopped?") from error
     if not isinstance(reply, dict):
-        raise NotRunning("the run gave an answer that makes no sense")
+        raise Unanswered("the run gave an answer that makes no sense")
     return reply
 
 

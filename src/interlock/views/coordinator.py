@@ -56,7 +56,7 @@ class Watcher(Protocol):
 class Ended:
     """How a run ended, for its caller."""
 
-    code: Exit
+    code: int
     facts: RunFacts
 
 
@@ -111,16 +111,17 @@ class Coordinator:
 
     async def run(self) -> Ended:
         """Carry it out to its end, or until somebody interrupts it."""
-        code: Exit | None = None
+        code: int | None = None
         try:
-            async with self._rt as rt:
+            # The Runtime is left first: it is watched, and can be asked, until all that ran after
+            # a Ctrl-C has come to its end and is told.
+            async with contextlib.AsyncExitStack() as watched, self._rt as rt:
                 await self._begin(rt)
-                try:
-                    await self._carry_out(rt)
-                finally:
-                    self._watcher.end()
+                await self._carry_out(rt, watched)
         except KeyboardInterrupt:
             code = Exit.INTERRUPTED
+        except SystemExit as signalled:
+            code = int(signalled.code or 0)
         except FatalError:
             code = Exit.FAILED
         facts = self.facts()
@@ -139,14 +140,15 @@ class Coordinator:
             self._fold.take((event,))
             self._watcher.event(event)
 
-    async def _carry_out(self, rt: Runtime) -> None:
+    async def _carry_out(self, rt: Runtime, watched: contextlib.AsyncExitStack) -> None:
         tasks = rt.planned(self._plan)
         steering = Steering(rt, self._fold, tasks)
-        async with ControlServer(self._place.folder, steering.answer):
-            self._watcher.begin(self)
-            with contextlib.suppress(ShuttingDown):  # somebody asked for it, and it is being done
-                await rt.run(tasks, fail_fast=self._fail_fast, deadline=self._deadline)
-                await steering.follow_ups()
+        await watched.enter_async_context(ControlServer(self._place.folder, steering.answer))
+        watched.callback(self._watcher.end)
+        self._watcher.begin(self)
+        with contextlib.suppress(ShuttingDown):  # somebody asked for it, and it is being done
+            await rt.run(tasks, fail_fast=self._fail_fast, deadline=self._deadline)
+            await steering.follow_ups()
 
 
 def _exit_code(facts: RunFacts, deadline: float | None) -> Exit:

@@ -10,7 +10,7 @@ from interlock.errors import NotRunning, UnknownTask, UsageError
 from interlock.journal.reader import Reader, Run
 from interlock.model.event import Kind
 from interlock.model.why import Explanation, NotCarriedOut, Reason, UnfinishedDependency
-from interlock.views.control import ask
+from interlock.views.control import Unanswered, ask
 from interlock.views.facts import RunFacts, TaskFacts
 from interlock.views.fold import RunFold
 from interlock.views.place import Place
@@ -33,6 +33,8 @@ def is_active(place: Place) -> bool:
         ask(place.folder, "ping")
     except NotRunning:
         return False
+    except Unanswered:
+        return True  # it is there, and busy or stopped
     return True
 
 

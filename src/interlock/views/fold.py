@@ -93,6 +93,7 @@ class RunFold:
 
     def _run_ended(self, event: Event, fields: dict[str, Any]) -> None:
         self._ended_at = event.at
+        self._draining = False  # it has drained
 
     def _submitted(self, event: Event, fields: dict[str, Any]) -> None:
         task = event.data

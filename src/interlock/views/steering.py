@@ -14,6 +14,9 @@ from interlock.runtime.handle import Handle
 from interlock.runtime.runtime import Runtime
 from interlock.views.fold import RunFold
 
+_LOOKS = frozenset({"ping", "why"})
+"""They change nothing. Their answers wait for nothing, least of all for a journal that is stuck."""
+
 
 class Steering:
     """Answers the requests that come through the control socket."""
@@ -40,7 +43,8 @@ class Steering:
         if do is None:
             raise UsageError(f"there is no {asked.get('do')!r} here; is the other one newer?")
         said = do(asked)
-        await self._rt.saved()
+        if asked["do"] not in _LOOKS:
+            await self._rt.saved()
         return said
 
     async def follow_ups(self) -> None:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import NoReturn
 
 from rich.console import Console
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> NoReturn:
+        """Rich would end the program with 1, and a run that went well would seem to have failed."""
+        raise BrokenPipeError
 
 
 def make_console(*, stderr: bool = False) -> Console:
@@ -18,7 +26,7 @@ def make_console(*, stderr: bool = False) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors="replace")
-    return Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+    return _Console(stderr=stderr, markup=False, emoji=False, highlight=False)
 
 
 def can_be_live(console: Console, environ: Mapping[str, str] = os.environ) -> bool:
@@ -27,3 +35,20 @@ def can_be_live(console: Console, environ: Mapping[str, str] = os.environ) -> bo
     NO_COLOR asks for no colours, not for no view: nothing in it is said by colour alone.
     """
     return console.file.isatty() and not console.is_dumb_terminal and not environ.get("CI")
+
+
+@contextlib.contextmanager
+def read_or_not() -> Iterator[None]:
+    """Whoever read our output may have left, or closed the window: what is done goes on."""
+    try:
+        yield
+    except OSError:
+        nobody_reads()
+
+
+def nobody_reads() -> None:
+    """From now on output goes nowhere. Python would complain about what is left of it at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

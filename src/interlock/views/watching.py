@@ -18,7 +18,7 @@ from interlock.views.live import LiveView
 from interlock.views.plain import PlainView
 from interlock.views.status import status
 from interlock.views.summary import summary
-from interlock.views.terminal import can_be_live, make_console
+from interlock.views.terminal import can_be_live, make_console, read_or_not
 
 _LOOKS = 0.1
 """Seconds between two looks at whether there is something new to draw."""
@@ -88,7 +88,7 @@ class Drawn(_Refreshed):
     def end(self) -> None:
         self._stop()
         if self._view is not None:
-            with contextlib.suppress(OSError):  # the terminal was closed
+            with read_or_not():
                 self._view.stop()
 
 
@@ -107,17 +107,19 @@ class Told(_Refreshed):
 
     def event(self, event: Event) -> None:
         if self._view is not None and self._look is not None:
-            self._view.tell(event, self._look.task(event.task_id), self._look.started_at)
+            with read_or_not():
+                self._view.tell(event, self._look.task(event.task_id), self._look.started_at)
 
     def refresh(self) -> None:
         if self._view is not None:
-            self._view.refresh()
+            with read_or_not():
+                self._view.refresh()
 
     def end(self) -> None:
         self._stop()
         self._view = None
         if self._look is not None:
-            with contextlib.suppress(OSError):  # nobody reads on
+            with read_or_not():
                 self._console.print()
                 self._console.print(summary(self._look.facts()))
 

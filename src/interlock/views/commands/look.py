@@ -17,7 +17,7 @@ from interlock.patterns.queue_load import LoadText
 from interlock.views import safe
 from interlock.views import status as status_view
 from interlock.views import why as why_view
-from interlock.views.control import ask
+from interlock.views.control import Refused, Unanswered, ask
 from interlock.views.event_lines import event_json, line_of
 from interlock.views.facts import RunFacts
 from interlock.views.facts_json import run_json
@@ -73,6 +73,9 @@ def why(
         explanation: Explanation = ask(place.folder, "why", task=task)
     except NotRunning:
         explanation = why_not(facts_of(place), task)
+    except Refused:
+        task_of(facts_of(place), task)  # which knows similar names
+        raise
     if as_json:
         print_json(why_json(explanation))
     else:
@@ -136,10 +139,16 @@ def _watch(place: Place) -> int:
 
 
 def _why_of(place: Place, facts: RunFacts) -> Callable[[str], Explanation | None]:
+    answers = facts.active
+
     def why_of(task_id: str) -> Explanation | None:
+        nonlocal answers
         try:
-            return ask(place.folder, "why", task=task_id) if facts.active else None
+            return ask(place.folder, "why", task=task_id) if answers else None
+        except Unanswered:
+            answers = False  # nor will it for the next task, and each would have to wait for it
         except InterlockError:
-            return None  # it has just ended
+            pass  # it has just ended
+        return None
 
     return why_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -22,7 +23,7 @@ from interlock.views.insight import collisions, nodes, picture
 from interlock.views.place import Place, here
 from interlock.views.printing import print_json, say
 from interlock.views.request import NAMESPACE, Request, from_record
-from interlock.views.terminal import make_console
+from interlock.views.terminal import make_console, read_or_not
 from interlock.views.watching import watcher
 
 Agent = Annotated[str | None, typer.Option("--agent", "-a", help="Who does the texts.")]
@@ -100,7 +101,7 @@ def run(
     if request.texts and not as_json:
         _warn_of_wide_claims(plan, project)
     ended = _carry_out(place, project, plan, request, as_json, headless, resume=resume or None)
-    return int(ended.code)
+    return ended.code
 
 
 def delegate(
@@ -138,8 +139,9 @@ def delegate(
     ended = _carry_out(place, project, plan, request, as_json, headless)
     if not as_json:
         facts = ended.facts
-        say(f"Together {span(facts.duration)}; one after another {span(facts.one_by_one)}.")
-    return int(ended.code)
+        with read_or_not():
+            say(f"Together {span(facts.duration)}; one after another {span(facts.one_by_one)}.")
+    return ended.code
 
 
 def plan_for(request: Request, project: Project, place: Place) -> Plan:
@@ -176,7 +178,9 @@ def _carry_out(
             "`interlock status` shows it, `interlock cancel --all` ends it"
         ) from error
     if as_json:
-        print_json(run_json(ended.facts))
+        with read_or_not():
+            print_json(run_json(ended.facts))
+            sys.stdout.flush()
     return ended
 
 

@@ -1,0 +1,206 @@
+"""The command line as people use it: real processes, in a folder that belongs to the test."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from interlock.journal.follow import follow
+from interlock.model.event import Event
+from interlock.views.place import Place
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = (sys.executable, "-m", "interlock")
+PATIENCE = 60
+"""Seconds after which a test says that it waits in vain. Nothing is measured with it."""
+SHELL = """\
+max_parallel: 4
+agents:
+  sh: {command: [sh, -c, "{prompt}"]}
+"""
+"""A project whose agent does literally what the prompt says."""
+
+
+class Done(NamedTuple):
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Gate:
+    """Holds up a stand-in agent: it says that it has come, and waits until it may go on."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._up, self._go = folder / f"{name}.up", folder / f"{name}.go"
+        os.mkfifo(self._up)
+        os.mkfifo(self._go)
+        # Both ends stay open here, so that nobody waits for the other to come.
+        self._arrivals = os.open(self._up, os.O_RDWR | os.O_NONBLOCK)
+        self._key = os.open(self._go, os.O_RDWR)
+        self.prompt = f"echo > {name}.up; read it < {name}.go"
+        """What a shell has to do to be held up."""
+
+    def reached(self) -> None:
+        """Wait until an agent has come."""
+        assert select.select([self._arrivals], [], [], PATIENCE)[0], f"nobody came to {self._up}"
+        os.read(self._arrivals, 1)
+
+    def open(self) -> None:
+        """Let one agent go on."""
+        os.write(self._key, b"\n")
+
+    def close(self) -> None:
+        os.close(self._arrivals)
+        os.close(self._key)
+
+
+class Going:
+    """A command that goes on beside the test."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+
+    def line(self) -> str:
+        """The next line it prints."""
+        assert self.process.stdout is not None
+        return self.process.stdout.readline()
+
+    def line_with(self, text: str) -> str:
+        """The next line that has this in it; what comes before is read over."""
+        while line := self.line():
+            if text in line:
+                return line
+        raise AssertionError(f"it ended without {text!r}: {self.ended()}")
+
+    def signal(self, number: int) -> None:
+        self.process.send_signal(number)
+
+    def ended(self) -> Done:
+        """Wait for its end."""
+        out, err = self.process.communicate(timeout=PATIENCE)
+        return Done(self.process.returncode, out, err)
+
+
+class Folder:
+    """A project folder, and commands in it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._open = contextlib.ExitStack()
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text), encoding="utf-8")
+        return path
+
+    def plan(self, **prompts: str) -> None:
+        """A plan of independent tasks, each a line of shell that writes a file of its own."""
+        tasks = {name: {"prompt": text, "writes": name} for name, text in prompts.items()}
+        self.write("plan.yaml", json.dumps({"tasks": tasks}))
+
+    def gate(self, name: str) -> Gate:
+        gate = Gate(self.path, name)
+        self._open.callback(gate.close)
+        return gate
+
+    def run(self, *words: str, code: int = 0, **environ: str) -> Done:
+        """A command to its end, which has to be this one."""
+        done = self.start(*words, **environ).ended()
+        assert done.code == code, f"{words} ended with {done.code}:\n{done.out}\n{done.err}"
+        return done
+
+    def say(self, *words: str, code: int = 0, **environ: str) -> str:
+        """What a command prints."""
+        return self.run(*words, code=code, **environ).out
+
+    def json(self, *words: str, code: int = 0, **environ: str) -> Any:
+        """The facts that a command prints."""
+        return json.loads(self.say(*words, "--json", code=code, **environ))
+
+    def refused(self, *words: str, code: int = 2) -> str:
+        """What a command says that is refused; it has nothing to say otherwise."""
+        done = self.run(*words, code=code)
+        assert done.out == ""
+        assert done.err.startswith("interlock: ")
+        assert "Traceback" not in done.err
+        return done.err
+
+    def start(self, *words: str, **environ: str) -> Going:
+        """A command that goes on beside the test, at the latest until its end."""
+        process = subprocess.Popen(
+            [*PROGRAM, *words],
+            cwd=self.path,
+            env=environment(**environ),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+        )
+        self._open.callback(_finish, process)
+        return Going(process)
+
+    def event(self, kind: str, task_id: str = "") -> Event:
+        """The first event of this kind in the last run, when it has come."""
+        with Place(self.path).reader() as reader:
+            run = reader.last_run()
+            assert run is not None
+            for event in follow(reader, run):
+                if event.kind == kind and event.task_id == task_id:
+                    return event
+        raise AssertionError(f"the run ended without {kind} {task_id}")
+
+    def state(self, task_id: str) -> str:
+        """Where a task of the last run stands, by `interlock status`."""
+        (task,) = [each for each in self.json("status")["tasks"] if each["id"] == task_id]
+        return str(task["state"])
+
+    def close(self) -> None:
+        self._open.close()
+
+
+def environment(**more: str) -> dict[str, str]:
+    """What a user's shell gives a command: no colours, lines as long as they are."""
+    plain = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
+    paths = {"PYTHONPATH": str(ROOT / "src"), "PYTHONWARNINGS": "error"}
+    return {**plain, "LANG": "C.UTF-8", "COLUMNS": "1000", **paths, **more}
+
+
+def _finish(process: subprocess.Popen[str]) -> None:
+    """End a command that still goes on; what it has started goes with it."""
+    with contextlib.suppress(ProcessLookupError):
+        process.send_signal(signal.SIGKILL)
+    process.wait()
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Folder]:
+    """A project with one agent, a shell."""
+    made = Folder(tmp_path)
+    made.write("interlock.yaml", SHELL)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[Folder]:
+    """A folder with nothing in it."""
+    made = Folder(tmp_path)
+    yield made
+    made.close()
