@@ -10,8 +10,6 @@ import signal
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from interlock.views.why_json import KINDS
 from tests.acceptance.command_line import SHELL, Folder, Going, folder
 
