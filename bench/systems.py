@@ -5,12 +5,24 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from time import perf_counter
 from typing import Any
 
 from bench.figure import Figure
-from interlock import AgentPool, Roundtable, Runtime, Task, TaskContext, uses
+from interlock import (
+    AgentAssignment,
+    AgentPool,
+    ParallelExecutionGroup,
+    ParallelExecutor,
+    Roundtable,
+    Runtime,
+    Task,
+    TaskContext,
+    uses,
+)
 
 ROUNDS = 7
 SIZE = 2_000
@@ -26,6 +38,13 @@ async def answer(ctx: TaskContext) -> str:
 
 def measure() -> Iterator[Figure]:
     yield from _against("pool", "run_parallel_tasks()", _pool, _bare)
+    yield from _against("executor", "execute_group()", _executor, _bare_group)
+    yield from _against(
+        "executor with claims",
+        "execute_group()",
+        partial(_executor, True),
+        partial(_bare_group, True),
+    )
     yield from _against("roundtable", "discuss()", _roundtable, _bare_rounds)
 
 
@@ -72,6 +91,62 @@ def _task(name: str, agent_id: str, **options: Any) -> Task:
         labels={"agent": agent_id},
         **options,
     )
+
+
+@dataclass
+class Named:
+    """Anything with an id."""
+
+    id: str
+
+
+@dataclass
+class Result:
+    agent_id: str
+    task_id: str
+    is_success: bool = True
+    total_cost_usd: float = 0.0
+
+
+class Engine:
+    async def run(self, *, identity: Named, task: Named, **_: Any) -> Result:
+        return Result(identity.id, task.id)
+
+
+async def _executor(claims: bool = False) -> float:
+    assignments = [
+        AgentAssignment(
+            identity=Named(f"agent-{n}"),
+            task=Named(f"task-{n}"),
+            resource_claims=(f"src/{n}.py",) if claims else (),
+        )
+        for n in range(SIZE)
+    ]
+    group = ParallelExecutionGroup(
+        group_id="group", assignments=tuple(assignments), max_concurrency=SLOTS
+    )
+    executor = ParallelExecutor(engine=Engine())
+    began = perf_counter()
+    result = await executor.execute_group(group)
+    spent = perf_counter() - began
+    assert result.all_succeeded
+    return spent
+
+
+async def _bare_group(claims: bool = False) -> float:
+    async def agent(n: int) -> Result:
+        return Result(f"agent-{n}", f"task-{n}")
+
+    async with Runtime(SLOTS, order="first_come") as runtime:
+        began = perf_counter()
+        tasks = [
+            Task(f"task-{n}", agent, args=(n,), writes=[f"src/{n}.py"] if claims else ())
+            for n in range(SIZE)
+        ]
+        result = await runtime.run(tasks)
+        spent = perf_counter() - began
+    assert result.all_succeeded
+    return spent
 
 
 async def _roundtable() -> float:
