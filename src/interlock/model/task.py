@@ -144,7 +144,9 @@ def _checked(claims: Iterable[Claim], task_id: str) -> tuple[Claim, ...]:
     if claims == ():
         return ()
     single = isinstance(claims, str) or not isinstance(claims, Iterable)
-    listed: tuple[Any, ...] = (claims,) if single else tuple(claims)
+    listed: tuple[Any, ...] = (claims,) if single else claims  # type: ignore[assignment]
+    if not isinstance(listed, tuple):
+        listed = tuple(listed)
     for claim in listed:
         if not isinstance(claim, Claim):
             raise InvalidOption(

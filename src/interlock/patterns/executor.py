@@ -92,6 +92,8 @@ class ParallelExecutor:
         self._executions: dict[str, Execution] = {}
         """Those that are not over, by the ids of their tasks."""
         self._names: set[str] = set()
+        self._counts: dict[str, int] = {}
+        """How often a group of each id was executed in this run."""
         """Ids of tasks that this run has seen: its journal wants each of them once."""
         self._room = _ROOM
 
@@ -110,6 +112,7 @@ class ParallelExecutor:
 
     def _opened(self, runtime: Runtime) -> None:
         self._names.clear()
+        self._counts.clear()
         self._room = _ROOM
         runtime.listen(self._heard)
 
@@ -181,10 +184,12 @@ class ParallelExecutor:
         self, runtime: Runtime, group: ParallelExecutionGroup, claims: list[tuple[Claim, ...]]
     ) -> Execution:
         """A new execution, under a name that this run has not seen yet."""
-        name, count = group.group_id, 1
+        count = self._counts.get(group.group_id, 0) + 1
+        name = group.group_id if count == 1 else f"{group.group_id}~{count}"
         while not self._names.isdisjoint(ids := _ids(name, group)):
             count += 1
             name = f"{group.group_id}~{count}"
+        self._counts[group.group_id] = count
         self._names |= ids
         wanted = {
             f"{name}/{each.task_id}": [claim.resource for claim in its]

@@ -8,7 +8,7 @@ from interlock.model.pattern import parse
 from interlock.patterns.executor_events import PARALLEL_VALIDATION_ERROR, tell
 from interlock.patterns.executor_models import AgentAssignment, ParallelExecutionGroup
 from interlock.patterns.executor_resources import HeldResources
-from interlock.runtime.workspace import Workspace
+from interlock.runtime.workspace import Resolved, Workspace
 
 
 def claims_of(group: ParallelExecutionGroup, workspace: Workspace) -> list[tuple[Claim, ...]]:
@@ -37,7 +37,7 @@ def _resolved(
             continue  # the workspace knows where it really leads
     claims = tuple(write(text) for text in assignment.resource_claims)
     # Two spellings of one path are one claim.
-    return tuple(dict.fromkeys(workspace.resolve(assignment.task_id, claims, known)))
+    return Resolved(dict.fromkeys(workspace.resolve(assignment.task_id, claims, known)))
 
 
 def _check(

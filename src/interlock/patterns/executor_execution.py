@@ -34,6 +34,7 @@ from interlock.patterns.executor_shutdown import ShutdownManager
 from interlock.runtime.context import TaskContext, plain
 from interlock.runtime.log import LOGGER
 from interlock.runtime.wait import undisturbed
+from interlock.runtime.workspace import Resolved
 
 
 class Execution:
@@ -89,7 +90,7 @@ class Execution:
                 each,
                 agent,
                 args=(assignment.identity, assignment.task) if durable else (),
-                claims=(*claims[each], *counted),
+                claims=Resolved((*claims[each], *counted)),
                 timeout=assignment.timeout_seconds,
             )
             for each, assignment in self.assignments.items()

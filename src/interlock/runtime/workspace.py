@@ -14,6 +14,12 @@ _SPECIAL = re.compile(r"[*?\[{}\\]")
 _ESCAPED = re.compile(r"\\([*?\[\]{}\\])")
 
 
+class Resolved(tuple[Claim, ...]):
+    """Claims in the spelling of `resolve`, which need not be looked up once more."""
+
+    __slots__ = ()
+
+
 class Workspace:
     """The folder that path claims are relative to."""
 
@@ -36,8 +42,8 @@ class Workspace:
         folder means all that is in it. `known` remembers what was looked up for one submission; no
         longer, because links and folders come and go.
         """
-        if not claims:
-            return ()
+        if not claims or isinstance(claims, Resolved):
+            return claims
         resolved = []
         for claim in claims:
             found = known.get(claim)
