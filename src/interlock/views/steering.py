@@ -37,6 +37,17 @@ class Steering:
             "answer": lambda asked: rt.answer(_task(asked), str(asked.get("answer", ""))),
         }
 
+    def taken_up(self) -> list[Task]:
+        """Tasks of the run that goes on which a person had done again: no plan brings them."""
+        again: list[Task] = []
+        for task_id in self._rt.left_over:
+            stands = self._fold.task(task_id)
+            if stands is not None and task_id not in self._tasks and self._first(task_id):
+                names = {self._first(each) or each: each for each in (task_id, *stands.after)}
+                again.append(_renamed(self._tasks[self._first(task_id)], names))
+        self._tasks |= {task.id: task for task in again}
+        return again
+
     async def answer(self, asked: dict[str, Any]) -> Any:
         """Do what is asked; durable when it is answered."""
         do = self._answers.get(str(asked.get("do")))
@@ -82,9 +93,13 @@ class Steering:
         self._tasks |= {task.id: task for task in again}
         return names
 
-    def _fresh(self, task_id: str) -> str:
+    def _first(self, task_id: str) -> str:
+        """What a task was called before it was done again; empty if it was not."""
         plain, _, count = task_id.rpartition("~")
-        name = plain if plain and count.isdecimal() else task_id
+        return plain if count.isdecimal() and plain in self._tasks else ""
+
+    def _fresh(self, task_id: str) -> str:
+        name = self._first(task_id) or task_id
         number = 2
         while f"{name}~{number}" in self._tasks:
             number += 1
