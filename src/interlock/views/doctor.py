@@ -15,6 +15,7 @@ from interlock.plan.env_file import secret_values
 from interlock.plan.records import Project
 from interlock.runtime.machine import containment
 from interlock.runtime.project import Agents
+from interlock.views.figures import plural
 from interlock.views.finding import facts_of, is_active
 from interlock.views.place import Place
 
@@ -92,9 +93,10 @@ def _project(place: Place) -> Iterator[Finding]:
         help_ = "`interlock init` writes one."
         yield Finding("project file", False, f"none in {place.root} or above", help_)
         return
-    yield Finding("project file", True, f"{project.path.name}, {len(project.agents)} agents")
+    agents = plural(len(project.agents), "agent")
+    yield Finding("project file", True, f"{project.path.name}, {agents}")
     yield from _secrets(project)
-    agents = Agents(project)
+    made = Agents(project)
     for spec in project.agents.values():
         if spec.command is not None:
             program = spec.command.argv[0]
@@ -103,7 +105,7 @@ def _project(place: Place) -> Iterator[Finding]:
             yield Finding(f"agent {spec.name}", bool(found), found or f"no {program}", help_)
             continue
         try:
-            agents.named(spec.name)
+            made.named(spec.name)
         except InterlockError as error:
             yield Finding(f"agent {spec.name}", False, str(error))
         else:
