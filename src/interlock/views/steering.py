@@ -31,10 +31,10 @@ class Steering:
             "why": lambda asked: rt.why(_task(asked)),
             "cancel": self._cancel,
             "retry": self._retry,
-            "pause": lambda asked: rt.pause(asked.get("task")),
-            "resume": lambda asked: rt.unpause(asked.get("task")),
-            "prioritize": lambda asked: rt.prioritize(_task(asked), asked["priority"]),
-            "answer": lambda asked: rt.answer(_task(asked), str(asked.get("answer", ""))),
+            "pause": lambda asked: rt.pause(_task_or_all(asked)),
+            "resume": lambda asked: rt.unpause(_task_or_all(asked)),
+            "prioritize": lambda asked: rt.prioritize(_task(asked), _priority(asked)),
+            "answer": lambda asked: rt.answer(_task(asked), _text(asked, "answer")),
         }
 
     def taken_up(self) -> list[Task]:
@@ -70,6 +70,8 @@ class Steering:
         named = asked.get("tasks")
         if named is None:
             named = [each.id for each in self._fold.facts(0).tasks if not each.state.is_end]
+        if not isinstance(named, list) or not all(isinstance(each, str) for each in named):
+            raise InvalidOption("which tasks? A list of ids")
         known = [self._rt.handle(task_id) for task_id in named]  # all or none
         return [each.task_id for each in known if self._rt.cancel(each, "cancelled by a person")]
 
@@ -107,10 +109,25 @@ class Steering:
 
 
 def _task(asked: Mapping[str, Any]) -> str:
-    task_id = asked.get("task")
-    if not isinstance(task_id, str):
-        raise InvalidOption("which task?")
-    return task_id
+    return _text(asked, "task")
+
+
+def _task_or_all(asked: Mapping[str, Any]) -> str | None:
+    return None if asked.get("task") is None else _task(asked)
+
+
+def _text(asked: Mapping[str, Any], name: str) -> str:
+    text = asked.get(name)
+    if not isinstance(text, str):
+        raise InvalidOption(f"which {name}? It is a text")
+    return text
+
+
+def _priority(asked: Mapping[str, Any]) -> int:
+    priority = asked.get("priority")
+    if not isinstance(priority, int) or isinstance(priority, bool):
+        raise InvalidOption("which priority? It is a whole number")
+    return priority
 
 
 def _renamed(task: Task, names: Mapping[str, str]) -> Task:
