@@ -27,6 +27,7 @@ _LONGEST = 1 << 22
 """Bytes of a request: a plan of texts, at most."""
 _PATIENCE = 10.0
 """Seconds for the coordinator to answer, and for a client to say what it wants."""
+_ENDED = "the run ended before it answered"
 
 _CODEC = Codec()
 
@@ -147,9 +148,11 @@ def _exchange(connection: socket.socket, request: bytes) -> dict[str, Any]:
             line = answers.readline()
         reply = _CODEC.loads(line or b"null")
     except (OSError, ValueError) as error:
+        if isinstance(error, ConnectionError):
+            raise NotRunning(_ENDED) from error
         raise Unanswered(f"the run gave no answer ({error}); is it stopped?") from error
     if not line:
-        raise NotRunning("the run ended before it answered")
+        raise NotRunning(_ENDED)
     if not isinstance(reply, dict):
         raise Unanswered("the run gave an answer that makes no sense")
     return reply

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from interlock.errors import InvalidOption, UnknownTask, UsageError
 from interlock.model.outcome import State
 from interlock.model.task import Task
-from interlock.model.template import Reference, Template
+from interlock.model.template import Template
 from interlock.runtime.handle import Handle
 from interlock.runtime.runtime import Runtime
 from interlock.views.fold import RunFold
@@ -131,13 +130,8 @@ def _priority(asked: Mapping[str, Any]) -> int:
 
 
 def _renamed(task: Task, names: Mapping[str, str]) -> Task:
-    prompt: Any = task.prompt
+    prompt = task.prompt
     if isinstance(prompt, Template):
-        prompt = Template(
-            replace(part, tasks=tuple(names.get(each, each) for each in part.ids))
-            if isinstance(part, Reference)
-            else part
-            for part in prompt.parts
-        )
+        prompt = prompt.renamed(names)
     after = tuple(names.get(each, each) for each in task.after)
     return task.replace(id=names[task.id], after=after, prompt=prompt, key=None)
