@@ -65,7 +65,9 @@ def test_logs_show_what_an_attempt_has_printed(folder: Folder) -> None:
     folder.run("run", "plan.yaml")
     assert folder.say("logs", "twice") == "second try\nhalf a line\n"
     assert folder.say("logs", "twice", "--attempt", "1") == "first try\n"
-    assert "no log of attempt 7; there is: 1, 2" in folder.refused("logs", "twice", "--attempt", "7")
+    assert "no log of attempt 7; there is: 1, 2" in folder.refused(
+        "logs", "twice", "--attempt", "7"
+    )
     said = folder.refused("logs", "twic")
     assert "has no task 'twic'; did you mean twice?" in said
 

@@ -19,7 +19,7 @@ def everything(folder: Folder, *words: str, code: int = 0, **environ: str) -> st
     told = [folder.say("run", *words, code=code, **environ)]
     told.append(json.dumps(folder.json("run", *words, code=code, **environ)))
     for look in (["status"], ["events"], ["events", "--json"], ["logs", "a"], ["why", "a"]):
-        told.append(folder.say(*look, **environ))
+        told.append(folder.say(*look, code=0, **environ))
     files = [each for each in folder.path.rglob("*") if each.is_file() and each.name != ".env"]
     told += [each.read_bytes().decode("utf-8", "replace") for each in files]
     return "\n".join(told)

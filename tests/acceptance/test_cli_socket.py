@@ -111,9 +111,7 @@ REQUESTS = [
 ]
 
 
-def test_whatever_is_asked_is_refused_in_a_line(
-    folder: Folder, gate: Gate, running: Going
-) -> None:
+def test_whatever_is_asked_is_refused_in_a_line(folder: Folder, gate: Gate, running: Going) -> None:
     for request in REQUESTS:
         answer = said(folder.path, request)
         assert answer.count(b"\n") == 1, request[:80]

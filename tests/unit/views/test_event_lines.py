@@ -33,7 +33,9 @@ def test_a_line_has_number_kind_task_and_what_matters() -> None:
     submitted = line_of(event(Kind.SUBMITTED, Task("a", agent, claims=[write("src/**")])))
     assert submitted.split()[0] == "7"
     assert submitted.split()[2:] == ["submitted", "a", "write", "src/**"]
-    settled = Outcome("a", State.FAILED, error=ErrorRecord("crashed", "no line", retryable=True))
+    settled: Outcome[None] = Outcome(
+        "a", State.FAILED, error=ErrorRecord("crashed", "no line", retryable=True)
+    )
     assert "settled        a                     failed" in line_of(event(Kind.SETTLED, settled))
     started = line_of(event(Kind.STARTED, {"task_id": "a", "attempt": 2}))
     assert started.endswith("a                     attempt=2")
