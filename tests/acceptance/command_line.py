@@ -22,7 +22,7 @@ from interlock.views.place import Place
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = (sys.executable, "-m", "interlock")
-PATIENCE = 60
+PATIENCE = 30
 """Seconds after which a test says that it waits in vain. Nothing is measured with it."""
 SHELL = """\
 max_parallel: 4

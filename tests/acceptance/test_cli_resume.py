@@ -165,3 +165,17 @@ def test_a_terminated_run_can_be_resumed_as_well(folder: Folder) -> None:
     assert running.ended().code == 128 + signal.SIGTERM
     gate.open()
     folder.run("run", "--resume")
+
+
+def test_what_a_plan_does_not_have_any_more_is_told_and_waits(folder: Folder) -> None:
+    gate = folder.gate("held")
+    three(folder, gate)
+    running = going(folder, gate, "plan.yaml")
+    os.kill(running.process.pid, signal.SIGKILL)
+    running.process.wait()
+    gate.open()
+    done = folder.run("run", "plan.yaml", "--resume", "--only", "held")
+    assert "stay unfinished: last" in done.err
+    assert [task["state"] for task in folder.json("run", "plan.yaml", "--resume")["tasks"]] == [
+        "succeeded"
+    ] * 3

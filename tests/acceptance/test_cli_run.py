@@ -139,7 +139,9 @@ def test_a_dry_run_says_what_would_happen_and_starts_nothing(folder: Folder) -> 
         """,
     )
     said = folder.say("run", "plan.yaml", "--dry-run")
-    assert "one and two take turns: writes src/** and writes src/two.py both mean src/two.py" in said
+    assert (
+        "one and two take turns: writes src/** and writes src/two.py both mean src/two.py" in said
+    )
     assert "3 tasks. Nothing was started." in said
     facts = folder.json("run", "plan.yaml", "--dry-run")
     assert list(facts) == ["plan", "tasks", "conflicts"]

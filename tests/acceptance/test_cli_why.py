@@ -46,7 +46,9 @@ def asked(folder: Folder, task_id: str) -> dict[str, dict[str, Any]]:
 
 def plan(folder: Folder, tasks: dict[str, Any], project: str = "") -> Going:
     """A run of these tasks, in a project with this in its file."""
-    folder.write("interlock.yaml", SHELL.replace("max_parallel: 4\n", project or "max_parallel: 4\n"))
+    folder.write(
+        "interlock.yaml", SHELL.replace("max_parallel: 4\n", project or "max_parallel: 4\n")
+    )
     folder.write("plan.yaml", json.dumps({"tasks": tasks}))
     return folder.start("run", "plan.yaml")
 

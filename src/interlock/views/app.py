@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -36,6 +37,8 @@ COMMANDS = {
     "interlock.views.commands.setup": ("init", "agents", "doctor", "completion", "version"),
 }
 """In which file each of them is."""
+COMPLETES = "_INTERLOCK_COMPLETE"
+"""The variable by which a shell asks what could come next on a line."""
 
 
 def make_app(arguments: Sequence[str] = ()) -> typer.Typer:
@@ -63,6 +66,8 @@ def everything(
 
 def run_app(arguments: Sequence[str]) -> int:
     """Run a command; the exit code."""
+    if COMPLETES in os.environ:
+        import_module("typer.completion").completion_init()  # makes its shells known
     try:
         command = typer.main.get_command(make_app(arguments))
         given = list(arguments) or ["--help"]

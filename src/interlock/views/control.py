@@ -1,13 +1,15 @@
 """The control socket: how commands in other terminals reach the coordinator of a project.
 
-One request a connection, one line each way, written as the journal writes. The socket is in
-`.interlock/`, for its owner only; whoever else connects, by whatever way, is turned away.
+One request a connection, one line each way: plain JSON there, and back as the journal writes. The
+socket is in `.interlock/`, for its owner only; whoever else connects, by whatever way, is turned
+away.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import socket
 import stat
@@ -25,6 +27,7 @@ _LONGEST = 1 << 22
 """Bytes of a request: a plan of texts, at most."""
 _PATIENCE = 10.0
 """Seconds for the coordinator to answer, and for a client to say what it wants."""
+_ENDED = "the run ended before it answered"
 
 _CODEC = Codec()
 
@@ -46,6 +49,7 @@ class ControlServer:
         self._folder = folder
         self._answer = answer
         self._server: asyncio.Server | None = None
+        self._serving: set[asyncio.Task[Any]] = set()
 
     async def __aenter__(self) -> ControlServer:
         path = self._folder / SOCKET
@@ -76,8 +80,16 @@ class ControlServer:
         self._server.close()
         with contextlib.suppress(FileNotFoundError):
             (self._folder / SOCKET).unlink()
+        for each in self._serving:
+            each.cancel()  # whoever has not said yet what it wants
+        if self._serving:
+            await asyncio.wait(self._serving)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        serving = asyncio.current_task()
+        assert serving is not None
+        self._serving.add(serving)
+        serving.add_done_callback(self._serving.discard)
         try:
             if not _is_ours(writer.get_extra_info("socket")):
                 return
@@ -86,26 +98,27 @@ class ControlServer:
             writer.write(_said(await self._reply(line)))
             async with asyncio.timeout(_PATIENCE):
                 await writer.drain()
-        except (OSError, ValueError, TimeoutError):
+        except (OSError, ValueError, TimeoutError, asyncio.CancelledError):
             return  # who hangs up, or never says what it wants, gets no answer
         finally:
             writer.close()
 
     async def _reply(self, line: bytes) -> dict[str, Any]:
         try:
-            request = _CODEC.loads(line)
+            request = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            return {"error": f"no JSON: {error}", "type": "UsageError"}
+        try:
             if not isinstance(request, dict):
                 raise UsageError("a request is an object of JSON")
             return {"ok": await self._answer(request)}
         except InterlockError as error:
             return {"error": str(error), "type": type(error).__name__}
-        except ValueError as error:
-            return {"error": f"no JSON: {error}", "type": "UsageError"}
 
 
 def ask(folder: Path, do: str, **details: Any) -> Any:
     """Ask the coordinator; NotRunning if there is none, Refused if it says no, or Unanswered."""
-    request = _said({"do": do, **details})
+    request = json.dumps({"do": do, **details}).encode() + b"\n"
     connection = socket.socket(socket.AF_UNIX)
     with connection:
         connection.settimeout(_PATIENCE)
@@ -133,9 +146,13 @@ def _exchange(connection: socket.socket, request: bytes) -> dict[str, Any]:
         connection.sendall(request)
         with connection.makefile("rb") as answers:
             line = answers.readline()
-        reply = _CODEC.loads(line)
+        reply = _CODEC.loads(line or b"null")
     except (OSError, ValueError) as error:
+        if isinstance(error, ConnectionError):
+            raise NotRunning(_ENDED) from error
         raise Unanswered(f"the run gave no answer ({error}); is it stopped?") from error
+    if not line:
+        raise NotRunning(_ENDED)
     if not isinstance(reply, dict):
         raise Unanswered("the run gave an answer that makes no sense")
     return reply

@@ -7,7 +7,7 @@ import contextlib
 import logging
 import logging.handlers
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -58,6 +58,8 @@ class Ended:
 
     code: int
     facts: RunFacts
+    left_over: tuple[str, ...]
+    """Unfinished tasks of the run that was taken up which this time nobody has asked for."""
 
 
 class Coordinator:
@@ -112,12 +114,14 @@ class Coordinator:
     async def run(self) -> Ended:
         """Carry it out to its end, or until somebody interrupts it."""
         code: int | None = None
+        left_over: tuple[str, ...] = ()
         try:
             # The Runtime is left first: it is watched, and can be asked, until all that ran after
             # a Ctrl-C has come to its end and is told.
             async with contextlib.AsyncExitStack() as watched, self._rt as rt:
                 await self._begin(rt)
                 await self._carry_out(rt, watched)
+                left_over = rt.left_over
         except KeyboardInterrupt:
             code = Exit.INTERRUPTED
         except SystemExit as signalled:
@@ -125,7 +129,10 @@ class Coordinator:
         except FatalError:
             code = Exit.FAILED
         facts = self.facts()
-        return Ended(_exit_code(facts, self._deadline) if code is None else code, facts)
+        if code is None:
+            brought = [task for task in facts.tasks if task.id not in left_over]
+            code = _exit_code(brought, self._deadline)
+        return Ended(code, facts, left_over)
 
     async def _begin(self, rt: Runtime) -> None:
         with self._place.reader() as reader:
@@ -143,6 +150,7 @@ class Coordinator:
     async def _carry_out(self, rt: Runtime, watched: contextlib.AsyncExitStack) -> None:
         tasks = rt.planned(self._plan)
         steering = Steering(rt, self._fold, tasks)
+        tasks += steering.taken_up()
         await watched.enter_async_context(ControlServer(self._place.folder, steering.answer))
         watched.callback(self._watcher.end)
         self._watcher.begin(self)
@@ -151,17 +159,15 @@ class Coordinator:
             await steering.follow_ups()
 
 
-def _exit_code(facts: RunFacts, deadline: float | None) -> Exit:
-    states = {task.state for task in facts.tasks}
-    if facts.ended_at is None:
+def _exit_code(tasks: Sequence[TaskFacts], deadline: float | None) -> Exit:
+    states = {task.state for task in tasks}
+    if not all(state.is_end for state in states):
         return Exit.INTERRUPTED
     if states <= {State.SUCCEEDED}:
         return Exit.SUCCEEDED
     if State.CONFLICTED in states:
         return Exit.CONFLICTED
-    late = any(
-        task.state is State.TIMED_OUT and "all of them" in task.cause for task in facts.tasks
-    )
+    late = any(task.state is State.TIMED_OUT and "all of them" in task.cause for task in tasks)
     return Exit.DEADLINE if deadline is not None and late else Exit.FAILED
 
 

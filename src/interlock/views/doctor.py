@@ -93,11 +93,10 @@ def _project(place: Place) -> Iterator[Finding]:
         help_ = "`interlock init` writes one."
         yield Finding("project file", False, f"none in {place.root} or above", help_)
         return
-    yield Finding(
-        "project file", True, f"{project.path.name}, {plural(len(project.agents), 'agent')}"
-    )
+    agents = plural(len(project.agents), "agent")
+    yield Finding("project file", True, f"{project.path.name}, {agents}")
     yield from _secrets(project)
-    agents = Agents(project)
+    made = Agents(project)
     for spec in project.agents.values():
         if spec.command is not None:
             program = spec.command.argv[0]
@@ -106,7 +105,7 @@ def _project(place: Place) -> Iterator[Finding]:
             yield Finding(f"agent {spec.name}", bool(found), found or f"no {program}", help_)
             continue
         try:
-            agents.named(spec.name)
+            made.named(spec.name)
         except InterlockError as error:
             yield Finding(f"agent {spec.name}", False, str(error))
         else:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Event as Flag
 
 from interlock.errors import NotRunning, UnknownTask, UsageError
+from interlock.journal.follow import PAUSE
 from interlock.journal.reader import Reader, Run
-from interlock.model.event import Kind
+from interlock.model.event import Event, Kind
 from interlock.model.why import Explanation, NotCarriedOut, Reason, UnfinishedDependency
 from interlock.views.control import Unanswered, ask
 from interlock.views.facts import RunFacts, TaskFacts
@@ -41,18 +43,31 @@ def is_active(place: Place) -> bool:
 class Following:
     """The last run of a project, read on as it is written."""
 
-    def __init__(self, reader: Reader, run: Run, active: bool) -> None:
+    def __init__(self, place: Place, reader: Reader, run: Run) -> None:
+        self._place = place
         self._reader = reader
         self._run = run
-        self._active = active
         request = from_record(reader.record(NAMESPACE, run.id))
         title = "" if request is None else request.title
         self.fold = RunFold(run.id, run.started_at, plan=title)
 
     def facts(self) -> RunFacts:
         """How it stands now."""
+        active = is_active(self._place)
         self.fold.take(self._reader.all_events(self._run, self.fold.last))
-        return self.fold.facts(time.time(), active=self._active)
+        return self.fold.facts(time.time(), active=active)
+
+    def events(self, since: int = 0) -> Iterator[Event]:
+        """What happened after an event, and what happens, until nothing more will come."""
+        pause = Flag()
+        while True:
+            over = self.is_over()
+            for event in self._reader.all_events(self._run, since):
+                since = event.number
+                yield event
+            if over:
+                return
+            pause.wait(PAUSE)
 
     def lines(self, task_id: str, since: int = 0) -> Iterator[tuple[int, str]]:
         """What a task has logged after an event, each with the number of its own."""
@@ -61,14 +76,17 @@ class Following:
                 yield event.number, event.fields.get("line", "")
 
     def is_over(self) -> bool:
-        """Whether nothing more will come: the run is closed, or nobody carries it out."""
-        return not self._active or not self._reader.run(self._run.id).is_open
+        """Whether nothing more will come: the run is closed, or nobody carries it out.
+
+        Ask before you read on: what was written until then is all there is.
+        """
+        return not self._reader.run(self._run.id).is_open or not is_active(self._place)
 
 
 def facts_of(place: Place) -> RunFacts:
     """How the last run stands."""
     with last_run(place) as (reader, run):
-        return Following(reader, run, is_active(place)).facts()
+        return Following(place, reader, run).facts()
 
 
 def task_of(facts: RunFacts, task_id: str) -> TaskFacts:

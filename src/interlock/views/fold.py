@@ -266,5 +266,5 @@ def shown(result: Any) -> str:
 
 def _name(agent: Any) -> str:
     if isinstance(agent, str):
-        return agent.rpartition(":")[2]
+        return agent.rpartition(":")[2].rpartition(".")[2]  # `module:Class.name` in the journal
     return str(getattr(agent, "name", "") or getattr(agent, "__name__", "") or type(agent).__name__)

@@ -43,8 +43,8 @@ def follow_log(place: Place, following: Following, task_id: str, out: TextIO) ->
     pause = Flag()
     with contextlib.ExitStack() as files:
         while True:
-            facts = following.facts()
-            over = following.is_over() or task_of(facts, task_id).state.is_end
+            over = following.is_over()
+            over = task_of(following.facts(), task_id).state.is_end or over
             for attempt, path in following.fold.logs.get(task_id, {}).items():
                 if attempt not in shown:
                     shown[attempt] = files.enter_context(_Tail(place.root / path))

@@ -17,6 +17,7 @@ from rich.text import Text
 from interlock.views.held import Held
 from interlock.views.pen import Pen
 from interlock.views.spelling import Spelled
+from interlock.views.terminal import nobody_reads
 
 # A screen of its own (1049) without a cursor (25). A line that the terminal takes to be longer
 # than we do is cut, instead of pushing everything up (7). A frame is shown all at once (2026);
@@ -77,6 +78,8 @@ class Screen:
         try:
             pen.close()
             self.gone = pen.broken
+            if self.gone:
+                nobody_reads()  # or what could not be written would be tried once more at exit
         finally:
             self._echo_on()
             if self._held is not None:

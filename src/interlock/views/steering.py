@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from interlock.errors import InvalidOption, UnknownTask, UsageError
 from interlock.model.outcome import State
 from interlock.model.task import Task
-from interlock.model.template import Reference, Template
+from interlock.model.template import Template
 from interlock.runtime.handle import Handle
 from interlock.runtime.runtime import Runtime
 from interlock.views.fold import RunFold
@@ -31,11 +30,22 @@ class Steering:
             "why": lambda asked: rt.why(_task(asked)),
             "cancel": self._cancel,
             "retry": self._retry,
-            "pause": lambda asked: rt.pause(asked.get("task")),
-            "resume": lambda asked: rt.unpause(asked.get("task")),
-            "prioritize": lambda asked: rt.prioritize(_task(asked), asked["priority"]),
-            "answer": lambda asked: rt.answer(_task(asked), str(asked.get("answer", ""))),
+            "pause": lambda asked: rt.pause(_task_or_all(asked)),
+            "resume": lambda asked: rt.unpause(_task_or_all(asked)),
+            "prioritize": lambda asked: rt.prioritize(_task(asked), _priority(asked)),
+            "answer": lambda asked: rt.answer(_task(asked), _text(asked, "answer")),
         }
+
+    def taken_up(self) -> list[Task]:
+        """Tasks of the run that goes on which a person had done again: no plan brings them."""
+        again: list[Task] = []
+        for task_id in self._rt.left_over:
+            stands = self._fold.task(task_id)
+            if stands is not None and task_id not in self._tasks and self._first(task_id):
+                names = {self._first(each) or each: each for each in (task_id, *stands.after)}
+                again.append(_renamed(self._tasks[self._first(task_id)], names))
+        self._tasks |= {task.id: task for task in again}
+        return again
 
     async def answer(self, asked: dict[str, Any]) -> Any:
         """Do what is asked; durable when it is answered."""
@@ -59,6 +69,8 @@ class Steering:
         named = asked.get("tasks")
         if named is None:
             named = [each.id for each in self._fold.facts(0).tasks if not each.state.is_end]
+        if not isinstance(named, list) or not all(isinstance(each, str) for each in named):
+            raise InvalidOption("which tasks? A list of ids")
         known = [self._rt.handle(task_id) for task_id in named]  # all or none
         return [each.task_id for each in known if self._rt.cancel(each, "cancelled by a person")]
 
@@ -82,9 +94,13 @@ class Steering:
         self._tasks |= {task.id: task for task in again}
         return names
 
-    def _fresh(self, task_id: str) -> str:
+    def _first(self, task_id: str) -> str:
+        """What a task was called before it was done again; empty if it was not."""
         plain, _, count = task_id.rpartition("~")
-        name = plain if plain and count.isdecimal() else task_id
+        return plain if count.isdecimal() and plain in self._tasks else ""
+
+    def _fresh(self, task_id: str) -> str:
+        name = self._first(task_id) or task_id
         number = 2
         while f"{name}~{number}" in self._tasks:
             number += 1
@@ -92,20 +108,30 @@ class Steering:
 
 
 def _task(asked: Mapping[str, Any]) -> str:
-    task_id = asked.get("task")
-    if not isinstance(task_id, str):
-        raise InvalidOption("which task?")
-    return task_id
+    return _text(asked, "task")
+
+
+def _task_or_all(asked: Mapping[str, Any]) -> str | None:
+    return None if asked.get("task") is None else _task(asked)
+
+
+def _text(asked: Mapping[str, Any], name: str) -> str:
+    text = asked.get(name)
+    if not isinstance(text, str):
+        raise InvalidOption(f"which {name}? It is a text")
+    return text
+
+
+def _priority(asked: Mapping[str, Any]) -> int:
+    priority = asked.get("priority")
+    if not isinstance(priority, int) or isinstance(priority, bool):
+        raise InvalidOption("which priority? It is a whole number")
+    return priority
 
 
 def _renamed(task: Task, names: Mapping[str, str]) -> Task:
-    prompt: Any = task.prompt
+    prompt = task.prompt
     if isinstance(prompt, Template):
-        prompt = Template(
-            replace(part, tasks=tuple(names.get(each, each) for each in part.ids))
-            if isinstance(part, Reference)
-            else part
-            for part in prompt.parts
-        )
+        prompt = prompt.renamed(names)
     after = tuple(names.get(each, each) for each in task.after)
     return task.replace(id=names[task.id], after=after, prompt=prompt, key=None)

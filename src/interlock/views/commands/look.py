@@ -11,7 +11,6 @@ from typing import Annotated
 import typer
 
 from interlock.errors import InterlockError, NotRunning, UsageError
-from interlock.journal.follow import follow
 from interlock.model.why import Explanation
 from interlock.patterns.queue_load import LoadText
 from interlock.views import safe
@@ -21,7 +20,7 @@ from interlock.views.control import Refused, Unanswered, ask
 from interlock.views.event_lines import event_json, line_of
 from interlock.views.facts import RunFacts
 from interlock.views.facts_json import run_json
-from interlock.views.finding import Following, facts_of, is_active, last_run, task_of, why_not
+from interlock.views.finding import Following, facts_of, last_run, task_of, why_not
 from interlock.views.log_file import follow_log, read_log
 from interlock.views.place import Place, here
 from interlock.views.printing import print_json
@@ -95,7 +94,7 @@ def logs(
     """Show what a task has printed."""
     place = here()
     with last_run(place) as (reader, run):
-        following = Following(reader, run, is_active(place))
+        following = Following(place, reader, run)
         task_of(following.facts(), task)
         if follow_:
             follow_log(place, following, task, sys.stdout)
@@ -112,7 +111,8 @@ def events(
     """Show what happened in the last run."""
     place = here()
     with last_run(place) as (reader, run):
-        story = follow(reader, run, since) if follow_ else reader.all_events(run, since)
+        following = Following(place, reader, run)
+        story = following.events(since) if follow_ else reader.all_events(run, since)
         for event in story:
             if as_json:
                 print(json.dumps(event_json(event)), flush=follow_)
@@ -133,7 +133,7 @@ def _watch(place: Place) -> int:
     if not can_be_live(console):
         raise UsageError("--watch needs a terminal; `interlock events -f` follows a run in lines")
     with last_run(place) as (reader, run):
-        following = Following(reader, run, is_active(place))
+        following = Following(place, reader, run)
         watch(console, following, _why_of(place, following.facts()))
     return 0
 

@@ -21,7 +21,7 @@ from interlock.views.figures import plural
 from interlock.views.graph_tree import tree
 from interlock.views.insight import collisions, nodes, picture
 from interlock.views.place import Place, here
-from interlock.views.printing import print_json, say
+from interlock.views.printing import complain, print_json, say
 from interlock.views.request import NAMESPACE, Request, from_record
 from interlock.views.terminal import make_console, read_or_not
 from interlock.views.watching import watcher
@@ -177,6 +177,11 @@ def _carry_out(
             f"a run is going on here already, in process {error.pid} since {error.since}; "
             "`interlock status` shows it, `interlock cancel --all` ends it"
         ) from error
+    if ended.left_over:
+        complain(
+            "these tasks of the run that was taken up are not in the plan now, and stay "
+            f"unfinished: {', '.join(ended.left_over)}"
+        )
     if as_json:
         with read_or_not():
             print_json(run_json(ended.facts))
