@@ -45,6 +45,9 @@ class Photographer:
         if self.best is None or worth > self.best[0]:
             self.best = worth, facts, whys
 
+    def give_up(self) -> None:
+        """There was nothing to see."""
+
     def end(self) -> None:
         """The best moment was seen."""
 

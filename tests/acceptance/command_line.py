@@ -163,6 +163,16 @@ class Folder:
                     return event
         raise AssertionError(f"the run ended without {kind} {task_id}")
 
+    def draining(self) -> None:
+        """Wait until the last run starts nothing any more."""
+        with Place(self.path).reader() as reader:
+            run = reader.last_run()
+            assert run is not None
+            for event in follow(reader, run):
+                if event.kind == "asked" and event.fields["asked"] == "Drain":
+                    return
+        raise AssertionError("the run ended without draining")
+
     def state(self, task_id: str) -> str:
         """Where a task of the last run stands, by `interlock status`."""
         (task,) = [each for each in self.json("status")["tasks"] if each["id"] == task_id]

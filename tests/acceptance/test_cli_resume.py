@@ -35,7 +35,7 @@ def test_the_first_ctrl_c_lets_finish_what_runs_and_the_rest_can_be_resumed(fold
     three(folder, gate)
     running = going(folder, gate, "plan.yaml")
     running.signal(signal.SIGINT)
-    folder.event("asked")
+    folder.draining()
     gate.open()
     done = running.ended()
     assert done.code == 130
@@ -58,7 +58,7 @@ def test_the_second_ctrl_c_stops_at_once_and_nothing_is_left_running(folder: Fol
     running = going(folder, gate, "plan.yaml")
     launched = folder.event("launched", "held").fields
     running.signal(signal.SIGINT)
-    folder.event("asked")
+    folder.draining()
     running.signal(signal.SIGINT)
     done = running.ended()
     assert done.code == 130
@@ -161,7 +161,7 @@ def test_a_terminated_run_can_be_resumed_as_well(folder: Folder) -> None:
     running = going(folder, gate, "plan.yaml", "--json")
     for _ in range(2):
         running.signal(signal.SIGTERM)
-        folder.event("asked")
+        folder.draining()
     assert running.ended().code == 128 + signal.SIGTERM
     gate.open()
     folder.run("run", "--resume")

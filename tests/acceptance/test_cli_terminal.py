@@ -139,7 +139,7 @@ def test_a_closed_window_leaves_the_run_resumable(
         if not how:
             window.frame_with("running")
         window.close()
-        folder.event("asked")
+        folder.draining()
         gate.open()
         assert window.process.wait() == 128 + signal.SIGHUP
     facts = folder.json("status")

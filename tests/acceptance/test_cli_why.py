@@ -17,6 +17,7 @@ __all__ = ["folder"]
 
 _SPANS = re.compile(r"\b\d[\d.]*\s?(?:ms|s|min|h|d|%)(?:\s\d+\s?(?:s|min|h))?(?!\w)")
 _NAMES = ["task_id", "state", "at", "since", "reasons", "clears_at", "would_help"]
+_NAMES += ["error", "error_type", "cause", "log"]
 
 
 def timeless(text: str) -> str:
@@ -194,7 +195,7 @@ def test_a_run_that_drains(folder: Folder) -> None:
     running = plan(folder, tasks)
     gate.reached()
     running.signal(signal.SIGINT)
-    folder.event("asked")
+    folder.draining()
     reasons = asked(folder, "b")
     assert sorted(reasons) == ["draining", "held_claim"]
     assert folder.json("status")["draining"] is True

@@ -29,6 +29,14 @@ class State(StrEnum):
     CONFLICTED = "conflicted"
 
     @property
+    def phrase(self) -> str:
+        """What is said of a task in this state: `is waiting`, `needs you`, `succeeded`."""
+        if self is State.NEEDS_YOU:
+            return "needs you"
+        words = self.value.replace("_", " ")
+        return words if self.is_end else f"is {words}"
+
+    @property
     def is_end(self) -> bool:
         """Whether a task in this state has its outcome."""
         return self in _ENDS

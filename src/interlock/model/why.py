@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from interlock.model.claim import Claim
+from interlock.model.claim import Claim, Mode
 from interlock.model.duration import span
 from interlock.model.outcome import State
 from interlock.model.throttled import ClosedGate, LoadedMachine, OpenBreaker
+
+
+def _since(state: State, seconds: float) -> str:
+    """A state and for how long: `is waiting for 2 s`, `failed 2 s ago`."""
+    return (
+        f"{state.phrase} {span(seconds)} ago"
+        if state.is_end
+        else (f"{state.phrase} for {span(seconds)}")
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +28,7 @@ class UnfinishedDependency:
     since: float
 
     def said(self, now: float) -> str:
-        return f"comes after {self.task_id}, which is {self.state} for {span(now - self.since)}"
+        return f"comes after {self.task_id}, which {_since(self.state, now - self.since)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +45,11 @@ class HeldClaim:
 
     def said(self, now: float) -> str:
         stopping = ", was told to stop and is not gone" if self.stopping else ""
-        return (
-            f"{self.holder} holds {self.holder_claim} for {span(now - self.since)}{stopping}; "
-            f"{self.claim} means {self.witness} too"
-        )
+        held = f"{self.holder} holds {self.holder_claim} for {span(now - self.since)}{stopping}"
+        if not self.claim.is_path and self.claim.resource == self.holder_claim.resource:
+            alone = self.claim.mode is Mode.ALONE
+            return f"{held}; {self.claim.resource} is for one at a time" if alone else held
+        return f"{held}; {self.claim} means {self.witness} too"
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +182,7 @@ class UnfinishedTask:
     since: float
 
     def said(self, now: float) -> str:
-        return f"waits for {self.task_id}, which is {self.state} for {span(now - self.since)}"
+        return f"waits for {self.task_id}, which {_since(self.state, now - self.since)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,9 +244,9 @@ class Explanation:
     at: float
 
     def __str__(self) -> str:
-        lines = [f"{self.task_id} is {self.state} for {span(self.at - self.since)}"]
+        lines = [f"{self.task_id} {_since(self.state, self.at - self.since)}"]
         lines += [f"  - {reason.said(self.at)}" for reason in self.reasons]
-        if self.clears_at is not None:
+        if self.clears_at is not None and self.clears_at > self.at:
             lines.append(f"  expected to clear in {span(self.clears_at - self.at)}")
         lines += [f"  could help: {help}" for help in self.would_help]
         return "\n".join(lines)

@@ -18,7 +18,7 @@ from interlock.plan.defaults import defaults_of
 from interlock.plan.fields import PROJECT
 from interlock.plan.file_text import read_text
 from interlock.plan.kinds import WRONG
-from interlock.plan.literal_secrets import ELSEWHERE, secret_in
+from interlock.plan.literal_secrets import ELSEWHERE, names_a_secret, secret_in
 from interlock.plan.node import Keyed, Listed, Node, Scalar
 from interlock.plan.problems import Problems
 from interlock.plan.reading import compose
@@ -96,7 +96,10 @@ def _project(path: Path, found: Found, problems: Problems) -> Project:
         _gate(found, problems),
         found.get("grace", GRACE),
         _defaults(found, agents, priorities, supply, problems),
-        tuple(f"{each}; the first one has it" for each in _owned_twice(agents)),
+        (
+            *(f"{each}; the first one has it" for each in _owned_twice(agents)),
+            *_open_secrets(agents, set(secrets)),
+        ),
     )
 
 
@@ -212,6 +215,16 @@ def _check_passed_on(
                 problems.add(
                     at, each.path("pass_env"), f"{passed!r} is a secret; name it under `secrets`"
                 )
+
+
+def _open_secrets(agents: dict[str, AgentSpec], secrets: set[str]) -> list[str]:
+    return [
+        f"agents.{name}.pass_env: {passed!r} is a secret by its name; under `secrets` it would be "
+        "kept out of logs and journal"
+        for name, each in agents.items()
+        for passed in (() if each.command is None else each.command.pass_env)
+        if names_a_secret(passed) and passed not in secrets
+    ]
 
 
 def _owned_twice(agents: dict[str, AgentSpec]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
@@ -20,7 +21,7 @@ from interlock.model.redaction import Redaction
 from interlock.model.task import Task
 from interlock.runtime.past import Past
 from interlock.runtime.ports import Ports
-from interlock.runtime.remembered import Done, Remembered, WhenChanged, WhenInterrupted
+from interlock.runtime.remembered import AGAIN, Done, Remembered, WhenChanged, WhenInterrupted
 from interlock.runtime.turn import Together
 
 NotDurable = Literal["refuse", "mark"]
@@ -154,7 +155,11 @@ def _successes(read: Reader, run: str | None) -> dict[str, Done]:
             if row.state is State.SUCCEEDED and row.task_id not in found:
                 outcome = read.outcome_of(former, row)
                 if outcome is not None and is_whole(outcome):
-                    found[row.task_id] = Done(row.fingerprint, outcome)
+                    found[row.task_id] = done = Done(row.fingerprint, outcome)
+                    first = row.labels.get(AGAIN)
+                    if first is not None:
+                        again = replace(outcome, task_id=first)
+                        found.setdefault(first, done._replace(outcome=again))
     return found
 
 

@@ -51,6 +51,8 @@ class Watcher(Protocol):
 
     def end(self) -> None: ...
 
+    def give_up(self) -> None: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Ended:
@@ -154,9 +156,14 @@ class Coordinator:
         await watched.enter_async_context(ControlServer(self._place.folder, steering.answer))
         watched.callback(self._watcher.end)
         self._watcher.begin(self)
-        with contextlib.suppress(ShuttingDown):  # somebody asked for it, and it is being done
+        try:
             await rt.run(tasks, fail_fast=self._fail_fast, deadline=self._deadline)
             await steering.follow_ups()
+        except ShuttingDown:
+            pass  # somebody asked for it, and it is being done
+        except UsageError:
+            self._watcher.give_up()  # nothing was begun: the error says all there is to say
+            raise
 
 
 def _exit_code(tasks: Sequence[TaskFacts], deadline: float | None) -> Exit:

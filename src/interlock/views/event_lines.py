@@ -13,6 +13,8 @@ from interlock.model.outcome import Outcome
 from interlock.model.task import Task
 
 _LONGEST = 200
+_INTERNAL = frozenset({"task_id", "token", "grant", "request", "chance", "gone", "kernel", "epoch"})
+"""For programs, which get it with --json."""
 
 
 def line_of(event: Event) -> str:
@@ -37,8 +39,12 @@ def _details(event: Event) -> str:
         return ", ".join(map(str, event.data.claims))
     if isinstance(event.data, Outcome):
         return f"{event.data.status} {event.data.reason}"[:_LONGEST]
-    fields = {name: value for name, value in event.fields.items() if name != "task_id"}
+    fields = {name: value for name, value in event.fields.items() if _matters(name, value)}
     return " ".join(f"{name}={_plain(value)}" for name, value in fields.items())[:_LONGEST]
+
+
+def _matters(name: str, value: Any) -> bool:
+    return name not in _INTERNAL and value not in (None, "", 0.0, ())
 
 
 def _plain(value: Any) -> Any:

@@ -39,6 +39,8 @@ class TaskFacts:
     cost: float = 0.0
     error: str = ""
     error_type: str = ""
+    again_of: str = ""
+    """The task that this one does again, because a person asked for it."""
     cause: str = ""
     """Because of which task it was skipped."""
     question: str = ""
@@ -76,6 +78,11 @@ class RunFacts:
     def duration(self) -> float:
         """Seconds since the run began."""
         return (self.ended_at or self.at) - self.started_at
+
+    @property
+    def unfinished(self) -> int:
+        """So many tasks have no outcome yet."""
+        return self.progress.total - self.progress.ended
 
     @property
     def one_by_one(self) -> float:

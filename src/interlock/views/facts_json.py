@@ -63,6 +63,7 @@ def task_json(task: TaskFacts) -> dict[str, Any]:
         "error": task.error,
         "error_type": task.error_type,
         "cause": task.cause,
+        "again_of": task.again_of,
         "question": task.question,
         "stopping": task.stopping,
         "output": task.output,

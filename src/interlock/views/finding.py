@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from threading import Event as Flag
 
 from interlock.errors import NotRunning, UnknownTask, UsageError
@@ -92,9 +93,11 @@ def facts_of(place: Place) -> RunFacts:
 def task_of(facts: RunFacts, task_id: str) -> TaskFacts:
     """One task; an error that names similar ones if there is none."""
     for task in facts.tasks:
-        if task.id == task_id:
+        if task_id in (task.id, task.again_of):
             return task
-    close = [each.id for each in facts.tasks if task_id.lower() in each.id.lower()][:5]
+    ids = [each.id for each in facts.tasks]
+    close = [each for each in ids if task_id.lower() in each.lower()][:5]
+    close = close or get_close_matches(task_id, ids, n=1)
     meant = f"; did you mean {' or '.join(close)}?" if close else ""
     raise UnknownTask(f"run {facts.run_id} has no task {task_id!r}{meant}")
 

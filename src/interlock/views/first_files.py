@@ -34,15 +34,14 @@ def detect() -> list[Found]:
 def first_project(root: Path, found: Sequence[Found]) -> str:
     """A project file for what was found."""
     agents = "\n".join(_agent(each) for each in found or (_STAND_IN,))
-    env = (root / ".env").is_file()
-    secrets = "# secrets: [OPENAI_API_KEY]     # names only; values come from the environment"
-    if env:
-        secrets += " or .env"
+    name = (found or (_STAND_IN,))[0].name
+    where = "the environment, or .env" if (root / ".env").is_file() else "the environment"
     return f"""\
 # Who works in this folder, and within which limits. `interlock agents` shows it,
 # `interlock doctor` checks it; docs/plan.md has every field.
 
 max_parallel: 4                   # so many attempts at once
+defaults: {{agent: {name}}}         # who does `interlock run "some text"`
 
 agents:
 {agents}
@@ -54,7 +53,7 @@ agents:
 # capacity: {{gpu: 1}}              # counted things; tasks say `uses: gpu`
 # limits:
 #   openai: {{requests: 60/min}}    # shared by all who say `uses: openai`
-{secrets}
+# secrets: [DEPLOY_KEY]           # names only: values come from {where}
 """
 
 
@@ -93,7 +92,7 @@ def _agent(found: Found) -> str:
                                   # without it that is the whole folder
     # instances: 1                # so many at once
     # timeout: 20m
-    # pass_env: [OPENAI_API_KEY]  # programs see few variables; name those that it needs
+    # secrets: [OPENAI_API_KEY]   # programs see few variables; name those that it needs
 """
 
 

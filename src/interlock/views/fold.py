@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from interlock.model.outcome import ErrorRecord, Outcome, State
 from interlock.model.progress import Progress
 from interlock.model.task import Task
 from interlock.model.usage import Usage
+from interlock.runtime.remembered import AGAIN
 from interlock.views.facts import RunFacts, TaskFacts
 
 AGENT = "agent"
@@ -54,7 +55,7 @@ class RunFold:
 
     def facts(self, at: float, *, active: bool = True) -> RunFacts:
         """How the run stands at this moment. What nobody carries out any more was cut off."""
-        tasks = tuple(self._tasks.values())
+        tasks = _latest(self._tasks)
         if not active and self._ended_at is None:
             tasks = tuple(_cut_off(task) for task in tasks)
         counts = Counter(task.state for task in tasks)
@@ -111,6 +112,7 @@ class RunFold:
             attempts=task.retry.attempts,
             submitted_at=event.at,
             estimate=task.estimate,
+            again_of=task.labels.get(AGAIN, ""),
         )
 
     def _stands(self, event: Event, fields: dict[str, Any]) -> None:
@@ -193,7 +195,7 @@ class RunFold:
             ended_at=event.at,
             duration=max(0.0, outcome.duration - waited) if here else 0.0,
             attempt=outcome.attempts if here else 0,
-            error=outcome.error.message if outcome.error else outcome.cause,
+            error=outcome.error.message if outcome.error else outcome.reason,
             error_type=outcome.error.type if outcome.error else "",
             cause=outcome.cause,
             tokens=outcome.usage.tokens_in + outcome.usage.tokens_out,
@@ -237,6 +239,15 @@ _REACTIONS: dict[Kind, Callable[[RunFold, Event, dict[str, Any]], None]] = {
     Kind.LOGGED: RunFold._logged,
     Kind.USED: RunFold._used,
 }
+
+
+def _latest(tasks: Mapping[str, TaskFacts]) -> tuple[TaskFacts, ...]:
+    """Each task as it was done last, in the place of the one that was to be done again."""
+    last = {task_id: task_id for task_id in tasks}
+    for task in tasks.values():
+        if task.again_of in last:
+            last[task.again_of] = task.id
+    return tuple(tasks[last[each.id]] for each in tasks.values() if each.again_of not in last)
 
 
 def _cut_off(task: TaskFacts) -> TaskFacts:

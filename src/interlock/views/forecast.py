@@ -22,7 +22,9 @@ _LATE = 0.1
 
 
 def seconds_left(facts: RunFacts) -> float | None:
-    """Seconds until all tasks have ended; None while nothing is known of one of them."""
+    """Seconds until all have ended; None if nothing is known of one, or a person is asked."""
+    if facts.progress.needs_you:
+        return None
     unfinished = [task for task in facts.tasks if not task.state.is_end]
     usual = _usual(facts)
     weight: dict[str, float] = {}

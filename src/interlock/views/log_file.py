@@ -13,6 +13,7 @@ from interlock.errors import UsageError
 from interlock.views import safe
 from interlock.views.finding import Following, task_of
 from interlock.views.place import Place
+from interlock.views.printing import complain
 
 _BLOCK = 1 << 16
 _KNOWN = 4096
@@ -30,7 +31,9 @@ def read_log(
         known = ", ".join(map(str, kept)) or "none"
         raise UsageError(f"{task_id} has no log of attempt {attempt}; there is: {known}")
     if not kept:
-        _Lines(following, task_id).copy(out)
+        if not _Lines(following, task_id).copy(out):
+            task = task_of(following.facts(), task_id)
+            complain(f"{task_id} has printed nothing; it {task.state.phrase}")
     else:
         with _Tail(place.root / kept[attempt or max(kept)]) as tail:
             tail.copy(out, last=True)
@@ -125,11 +128,12 @@ class _Lines:
         self._task_id = task_id
         self._last = 0
 
-    def copy(self, out: TextIO) -> None:
-        """Print what was not printed yet."""
+    def copy(self, out: TextIO) -> bool:
+        """Print what was not printed yet; whether there ever was anything."""
         for number, line in self._following.lines(self._task_id, self._last):
             _print(line, out)
             self._last = number
+        return self._last > 0
 
 
 def _print(line: str, out: TextIO) -> None:

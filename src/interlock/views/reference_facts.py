@@ -8,10 +8,10 @@ from interlock.views.exits import Exit
 
 EXITS = {
     Exit.SUCCEEDED: "all succeeded; a command that looks or steers did what it was asked",
-    Exit.FAILED: "some task did not succeed; `doctor` found something; a run could not begin",
+    Exit.FAILED: "some task did not succeed; `doctor` found something",
     Exit.USAGE: "wrong use, or an error in a project or plan file; nothing was started",
     Exit.DEADLINE: "the deadline came first",
-    Exit.CONFLICTED: "merges left conflicted",
+    Exit.CONFLICTED: "merges left conflicted (there is no merging yet)",
     Exit.INTERRUPTED: "interrupted: by the first Ctrl-C what runs may finish, by the second not; "
     "`interlock run --resume` goes on",
 }

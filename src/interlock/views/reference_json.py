@@ -53,6 +53,7 @@ _TASK = {
     "tokens, cost": "what its attempts say they used",
     "error, error_type": "why it did not succeed",
     "cause": "because of what it was skipped or cancelled",
+    "again_of": "the task that it does again, after `interlock retry`",
     "question": "what it asks you",
     "stopping": "it was told to stop, or has ended, and something of it still runs",
     "output": "its result as text, shortened",
@@ -73,6 +74,9 @@ _WHY = {
     "reasons": "all of them: `kind`, the sentence as `text`, and the fields below",
     "clears_at": "when it could start if nothing else happens; null if nobody knows",
     "would_help": "what could be done, as texts",
+    "error, error_type": "why it did not succeed, if it has ended",
+    "cause": "because of what it was skipped or cancelled",
+    "log": "where the output of its last attempt is, if it is kept",
 }
 
 _EVENT = {

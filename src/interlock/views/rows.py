@@ -108,7 +108,9 @@ def _progress(task: TaskFacts, had: float, room: int) -> Text:
     if task.fraction is not None:
         part, style, said = task.fraction, "cyan", "{:.0%}"
     elif task.estimate:
-        part, style, said = min(had / task.estimate, 0.99), "dim cyan", "~{:.0%}"
+        part, style, said = had / task.estimate, "dim cyan", "~{:.0%}"
+        if part >= 1:  # nobody knows how much longer
+            said = "late"
     else:
         return Text(" " * (room + 2))
     part = min(max(part, 0.0), 1.0)

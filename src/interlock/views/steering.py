@@ -10,6 +10,8 @@ from interlock.model.outcome import State
 from interlock.model.task import Task
 from interlock.model.template import Template
 from interlock.runtime.handle import Handle
+from interlock.runtime.project import question_id
+from interlock.runtime.remembered import AGAIN
 from interlock.runtime.runtime import Runtime
 from interlock.views.fold import RunFold
 
@@ -33,7 +35,7 @@ class Steering:
             "pause": lambda asked: rt.pause(_task_or_all(asked)),
             "resume": lambda asked: rt.unpause(_task_or_all(asked)),
             "prioritize": lambda asked: rt.prioritize(_task(asked), _priority(asked)),
-            "answer": lambda asked: rt.answer(_task(asked), _text(asked, "answer")),
+            "answer": self._answer,
         }
 
     def taken_up(self) -> list[Task]:
@@ -64,6 +66,15 @@ class Steering:
             await self._follow_ups[waited]
             waited += 1
 
+    def _answer(self, asked: Mapping[str, Any]) -> None:
+        """The question before a task is a task of its own, which people call by the other name."""
+        task_id, asking = _task(asked), {each.task_id for each in self._rt.questions()}
+        named = task_id if task_id in asking else question_id(task_id)
+        if named not in asking:
+            who = ", ".join(sorted(asking)) or "nobody"
+            raise InvalidOption(f"{task_id} has asked nothing; who asks: {who}")
+        self._rt.answer(named, _text(asked, "answer"))
+
     def _cancel(self, asked: Mapping[str, Any]) -> list[str]:
         """The tasks that were cancelled: those named, or all that have not ended."""
         named = asked.get("tasks")
@@ -89,10 +100,14 @@ class Steering:
             skipped = self._fold.task(task.id)
             if skipped is not None and skipped.state is State.SKIPPED and names.keys() & task.after:
                 names[task.id] = self._fresh(task.id)
-        again = [_renamed(self._tasks[old], names) for old in names]
+        again = [self._again(old, names) for old in names]
         self._follow_ups += self._rt.submit_all(again)
         self._tasks |= {task.id: task for task in again}
         return names
+
+    def _again(self, task_id: str, names: Mapping[str, str]) -> Task:
+        task = _renamed(self._tasks[task_id], names)
+        return task.replace(labels={**task.labels, AGAIN: self._first(task_id) or task_id})
 
     def _first(self, task_id: str) -> str:
         """What a task was called before it was done again; empty if it was not."""

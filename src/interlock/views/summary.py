@@ -165,7 +165,7 @@ def next_steps(facts: RunFacts) -> Iterator[tuple[str, str]]:
         yield f"interlock logs {_quoted(failed[0].id)}", "what it printed"
     if facts.progress.total > facts.progress.ended:
         yield "interlock run --resume", "go on; what succeeded stays"
-    elif failed:
+    elif facts.progress.succeeded < facts.progress.total:
         yield "interlock run --resume", "try again what did not succeed; the rest stays"
 
 

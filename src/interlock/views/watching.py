@@ -7,11 +7,12 @@ import contextlib
 import sys
 from threading import Event as Flag
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 
-from interlock.model.event import Event
+from interlock.model.event import Event, Kind
 from interlock.views.bottom import LEAVES
 from interlock.views.coordinator import Look, Watcher
+from interlock.views.facts import RunFacts
 from interlock.views.finding import Following
 from interlock.views.frame import Why
 from interlock.views.live import LiveView
@@ -44,11 +45,15 @@ class Silent:
     def end(self) -> None:
         """Nothing is shown."""
 
+    def give_up(self) -> None:
+        """Nothing is shown."""
+
 
 class _Refreshed:
     """Calls `refresh` a few times a second while the run goes on."""
 
     _refreshing: asyncio.Task[None] | None = None
+    _gave_up = False
 
     def refresh(self) -> None:
         raise NotImplementedError
@@ -65,6 +70,10 @@ class _Refreshed:
         if self._refreshing is not None:
             self._refreshing.cancel()
 
+    def give_up(self) -> None:
+        """There will be nothing to sum up."""
+        self._gave_up = True
+
 
 class Drawn(_Refreshed):
     """The live view; it leaves its summary on the terminal."""
@@ -74,9 +83,12 @@ class Drawn(_Refreshed):
         self._view: LiveView | None = None
 
     def begin(self, look: Look) -> None:
-        self._view = LiveView(self._console, look.facts, look.why)
+        self._view = LiveView(self._console, look.facts, look.why, end=self._sum_up)
         self._view.start()
         self._go_on()
+
+    def _sum_up(self, facts: RunFacts) -> RenderableType:
+        return Group() if self._gave_up else summary(facts)
 
     def event(self, event: Event) -> None:
         """The next look will see it."""
@@ -107,6 +119,8 @@ class Told(_Refreshed):
 
     def event(self, event: Event) -> None:
         if self._view is not None and self._look is not None:
+            if event.kind is Kind.ASKED and not self._look.facts().unfinished:
+                return  # the run ends because everything has
             with read_or_not():
                 self._view.tell(event, self._look.task(event.task_id), self._look.started_at)
 
@@ -118,7 +132,7 @@ class Told(_Refreshed):
     def end(self) -> None:
         self._stop()
         self._view = None
-        if self._look is not None:
+        if self._look is not None and not self._gave_up:
             with read_or_not():
                 self._console.print()
                 self._console.print(summary(self._look.facts()))

@@ -8,33 +8,50 @@ from rich.table import Table
 from rich.text import Text
 
 from interlock.model.duration import span
+from interlock.model.outcome import State
 from interlock.model.why import Explanation
 from interlock.views import safe
 from interlock.views.cells import shown
+from interlock.views.facts import TaskFacts
 from interlock.views.looks import LOOKS
+from interlock.views.reasons import ending
 from interlock.views.spelling import Spelled
 
 
-def explained(explanation: Explanation) -> RenderableType:
-    """The whole answer to `interlock why`."""
+def explained(explanation: Explanation, task: TaskFacts | None = None) -> RenderableType:
+    """The whole answer to `interlock why`; `task` says how it ended, if it has."""
     look = LOOKS[explanation.state]
     name = safe.line(explanation.task_id), "bold"
     time = span(explanation.at - explanation.since)
-    said = f" {look.word} {time} ago" if explanation.state.is_end else f" is {look.word} for {time}"
+    said = (
+        f" {look.word} {time} ago"
+        if explanation.state.is_end
+        else f" {explanation.state.phrase} for {time}"
+    )
     head = Text.assemble((look.mark, look.style), " ", name, said)
     if not explanation.reasons and not explanation.state.is_end:
         head.append(": nothing keeps it from going on", "dim")
     parts: list[RenderableType] = [head]
+    if task is not None and explanation.state.is_end:
+        parts += _ended(task)
     if explanation.reasons:
         reasons = [shown(reason.said(explanation.at)) for reason in explanation.reasons]
         parts += [Text(), _bullets(reasons, "–")]
-    if explanation.clears_at is not None and explanation.reasons:
+    late = explanation.clears_at is not None and explanation.clears_at <= explanation.at
+    if explanation.clears_at is not None and explanation.reasons and not late:
         clears = span(explanation.clears_at - explanation.at)
         parts += [Text(), Padding(Text(f"expected to clear in {clears}"), (0, 0, 0, 2))]
     if explanation.would_help:
         parts += [Text(), Padding(Text("could help", "bold"), (0, 0, 0, 2))]
         parts.append(_bullets([shown(each) for each in explanation.would_help], "→"))
     return Spelled(Group(*parts))
+
+
+def _ended(task: TaskFacts) -> list[RenderableType]:
+    said = [shown(each) for each in safe.lines(ending(task)) if each.strip()]
+    if task.log and task.state is not State.SUCCEEDED:
+        said.append(Text.assemble(("log: ", "dim"), safe.line(task.log)))
+    return [Text(), Padding(Group(*said), (0, 0, 0, 2))] if said else []
 
 
 def _bullets(texts: list[Text], bullet: str) -> RenderableType:

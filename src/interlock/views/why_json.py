@@ -26,6 +26,7 @@ from interlock.model.why import (
     UnfinishedDependency,
     UnfinishedTask,
 )
+from interlock.views.facts import TaskFacts
 
 KINDS: dict[type[Reason], str] = {
     UnfinishedDependency: "unfinished_dependency",
@@ -48,8 +49,11 @@ KINDS: dict[type[Reason], str] = {
 """What each kind of reason is called."""
 
 
-def as_json(explanation: Explanation) -> dict[str, Any]:
-    """The explanation as JSON. Times are seconds since the run began, as in the explanation."""
+def as_json(explanation: Explanation, task: TaskFacts | None = None) -> dict[str, Any]:
+    """The explanation as JSON. Times are seconds since the run began, as in the explanation.
+
+    `task` says how it ended, if it has.
+    """
     return {
         "task_id": explanation.task_id,
         "state": str(explanation.state),
@@ -58,6 +62,10 @@ def as_json(explanation: Explanation) -> dict[str, Any]:
         "reasons": [reason_json(reason, explanation.at) for reason in explanation.reasons],
         "clears_at": _plain(explanation.clears_at),
         "would_help": list(explanation.would_help),
+        "error": "" if task is None else task.error,
+        "error_type": "" if task is None else task.error_type,
+        "cause": "" if task is None else task.cause,
+        "log": "" if task is None else task.log,
     }
 
 

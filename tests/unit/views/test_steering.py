@@ -110,7 +110,7 @@ async def test_a_retry_that_failed_can_be_retried_again() -> None:
         ({"do": "resume", "task": "nobody"}, UsageError, "nobody"),
         ({"do": "prioritize", "task": "held"}, InvalidOption, "which priority"),
         ({"do": "prioritize", "task": "held", "priority": True}, InvalidOption, "which priority"),
-        ({"do": "answer", "task": "held", "answer": None}, InvalidOption, "which answer"),
+        ({"do": "answer", "task": "held", "answer": "x"}, InvalidOption, "asked nothing"),
         ({"do": "answer", "task": "held", "answer": "yes"}, UsageError, "held"),
     ],
     ids=str,

@@ -97,6 +97,10 @@ def test_the_whole_explanation_is_there_for_people_and_as_json() -> None:
         "since": 2.0,
         "clears_at": 14.0,
         "would_help": ["cancel 'a'"],
+        "error": "",
+        "error_type": "",
+        "cause": "",
+        "log": "",
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from collections.abc import Callable, Sequence
@@ -16,7 +17,7 @@ from interlock.patterns.queue_load import LoadText
 from interlock.views import safe
 from interlock.views import status as status_view
 from interlock.views import why as why_view
-from interlock.views.control import Refused, Unanswered, ask
+from interlock.views.control import Unanswered, ask
 from interlock.views.event_lines import event_json, line_of
 from interlock.views.facts import RunFacts
 from interlock.views.facts_json import run_json
@@ -68,17 +69,16 @@ def why(
     Every reason at once, when the last of them is expected to be gone, and what would help.
     """
     place = here()
-    try:
-        explanation: Explanation = ask(place.folder, "why", task=task)
-    except NotRunning:
-        explanation = why_not(facts_of(place), task)
-    except Refused:
-        task_of(facts_of(place), task)  # which knows similar names
-        raise
+    facts = facts_of(place)
+    found = task_of(facts, task)
+    explanation = why_not(facts, task)
+    if not found.state.is_end:
+        with contextlib.suppress(NotRunning):
+            explanation = ask(place.folder, "why", task=found.id)
     if as_json:
-        print_json(why_json(explanation))
+        print_json(why_json(explanation, found))
     else:
-        make_console().print(why_view.explained(explanation))
+        make_console().print(why_view.explained(explanation, found))
     return 0
 
 
@@ -95,7 +95,7 @@ def logs(
     place = here()
     with last_run(place) as (reader, run):
         following = Following(place, reader, run)
-        task_of(following.facts(), task)
+        task = task_of(following.facts(), task).id
         if follow_:
             follow_log(place, following, task, sys.stdout)
         else:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +14,7 @@ import typer
 
 from interlock.errors import AlreadyRunning, InvalidOption, UsageError
 from interlock.model.duration import seconds, span
+from interlock.plan.env_file import secret_values
 from interlock.plan.plan_file import load_plan, plan_of_prompts
 from interlock.plan.records import Plan, Project
 from interlock.runtime.project import Agents, tasks_of
@@ -22,7 +26,8 @@ from interlock.views.graph_tree import tree
 from interlock.views.insight import collisions, nodes, picture
 from interlock.views.place import Place, here
 from interlock.views.printing import complain, print_json, say
-from interlock.views.request import NAMESPACE, Request, from_record
+from interlock.views.request import Request
+from interlock.views.resuming import Former, run_of_plan, run_to_go_on_with, unfinished
 from interlock.views.terminal import make_console, read_or_not
 from interlock.views.watching import watcher
 
@@ -61,7 +66,8 @@ def run(
     as_json: Json = False,
     headless: Headless = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the last run; what succeeded is kept.")
+        bool,
+        typer.Option("--resume", help="Go on with the last run of it; what succeeded is kept."),
     ] = False,
     deadline: Deadline = None,
     only: Annotated[
@@ -77,15 +83,19 @@ def run(
     project = place.project()
     request = Request(only=tuple(only or ()), variables=_variables(set_ or ()))
     what = what or []
+    former: Former | None = None
     if _is_plan(what):
         request = request.with_options(plan=what[0])
+        former = run_of_plan(place, what[0]) if resume else None
         if agent is not None:
             raise UsageError("-a is for texts; in a plan each task names its agent")
     elif what:
+        _refuse_plans_among_texts(what)
         whose = agent or _only_agent(project)
         request = request.with_options(texts=tuple((whose, text) for text in what))
     elif resume:
-        request = _last_request(place).with_options(only=request.only, variables=request.variables)
+        former = run_to_go_on_with(place)
+        request = former.request.with_options(only=request.only, variables=request.variables)
     else:
         raise UsageError(
             'what is to run? A plan file, or texts: interlock run "fix the login test"'
@@ -100,8 +110,10 @@ def run(
         return _foresee(plan, project, as_json)
     if request.texts and not as_json:
         _warn_of_wide_claims(plan, project)
-    ended = _carry_out(place, project, plan, request, as_json, headless, resume=resume or None)
-    return ended.code
+    if former is None and (cut_off := unfinished(place)) and not as_json:
+        say(f"Run {cut_off} was not finished; `interlock run --resume PLAN` goes on with it later.")
+    run_id = None if former is None else former.run.id
+    return _carry_out(place, project, plan, request, as_json, headless, resume=run_id).code
 
 
 def delegate(
@@ -165,13 +177,17 @@ def _carry_out(
     as_json: bool,
     headless: bool,
     *,
-    resume: bool | None = None,
+    resume: str | None = None,
 ) -> Ended:
+    _refuse_secrets(request, project)
     place.make()
     shown = watcher(silent=as_json, headless=headless)
     coordinator = Coordinator(place, project, plan, request, shown, resume=resume)
+    # What Python agents print must not get into the one document that programs read.
+    elsewhere = contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext()
     try:
-        ended = carry_out(coordinator, place)
+        with elsewhere:
+            ended = carry_out(coordinator, place)
     except AlreadyRunning as error:
         raise UsageError(
             f"a run is going on here already, in process {error.pid} since {error.since}; "
@@ -187,6 +203,22 @@ def _carry_out(
             print_json(run_json(ended.facts))
             sys.stdout.flush()
     return ended
+
+
+def _refuse_secrets(request: Request, project: Project) -> None:
+    """A text on the command line is in the history of a shell and in the list of processes."""
+    for name, value in secret_values(project, os.environ).items():
+        if any(value in text for _, text in request.texts):
+            raise UsageError(
+                f"a text has the value of the secret {name} in it; agents that need it are given "
+                "it by name, with `secrets` in interlock.yaml"
+            )
+
+
+def _refuse_plans_among_texts(what: Sequence[str]) -> None:
+    for each in what:
+        if len(what) > 1 and each.endswith((".yaml", ".yml")) and Path(each).is_file():
+            raise UsageError(f"{each} is a plan file; run one plan at a time, or only texts")
 
 
 def _warn_of_wide_claims(plan: Plan, project: Project) -> None:
@@ -225,8 +257,12 @@ def _is_plan(what: Sequence[str]) -> bool:
 def split_agent(text: str, agents: Iterable[str]) -> tuple[str | None, str]:
     """`agent: text`; the part before the colon counts only if there is an agent of that name."""
     name, colon, rest = text.partition(":")
-    if colon and name.strip() in set(agents):
-        return name.strip(), rest.strip()
+    name, known = name.strip(), list(agents)
+    if colon and name in known:
+        return name, rest.strip()
+    close = get_close_matches(name, known, n=1, cutoff=0.75)
+    if colon and close and " " not in name:
+        complain(f"there is no agent {name!r} (did you mean {close[0]!r}?), so all of it is text")
     return None, text.strip()
 
 
@@ -250,14 +286,3 @@ def _variables(given: Sequence[str]) -> dict[str, str]:
             raise InvalidOption(f"--set {each!r}: write KEY=VALUE")
         variables[name.strip()] = value
     return variables
-
-
-def _last_request(place: Place) -> Request:
-    with place.reader() as reader:
-        last = reader.last_run()
-        request = None if last is None else from_record(reader.record(NAMESPACE, last.id))
-    if request is None:
-        raise UsageError(
-            f"there is no run of the command line in {place.root} to go on with; name the plan"
-        )
-    return request

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from interlock.errors import UsageError
+from interlock.errors import NotRunning, UsageError
 from interlock.views.control import ask
 from interlock.views.place import here
 from interlock.views.printing import print_json, say
@@ -42,7 +42,12 @@ def retry(task: TaskId, as_json: Json = False) -> int:
     All that was skipped because of it is done again as well. Of a run that has ended,
     `interlock run --resume` tries again all that did not succeed.
     """
-    names = ask(here().folder, "retry", task=task)
+    try:
+        names = ask(here().folder, "retry", task=task)
+    except NotRunning as error:
+        raise UsageError(
+            f"{error}; `interlock run --resume` tries again all that did not succeed"
+        ) from error
     said = ", ".join(f"{old} again as {new}" for old, new in names.items())
     return _say({"submitted": names}, f"Submitted {said}.", as_json)
 
