@@ -75,6 +75,10 @@ class RunFold:
             self.last,
         )
 
+    def all_tasks(self) -> tuple[TaskFacts, ...]:
+        """Every task, also those that were done again."""
+        return tuple(self._tasks.values())
+
     def task(self, task_id: str) -> TaskFacts | None:
         """One task, if the run has it."""
         return self._tasks.get(task_id)

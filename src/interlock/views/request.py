@@ -14,7 +14,7 @@ class Request:
     """One `interlock run` or `interlock delegate`."""
 
     plan: str = ""
-    """The path of a plan file, relative to the project; empty if there are texts instead."""
+    """The path of a plan file, from the project's folder; empty if there are texts instead."""
     texts: tuple[tuple[str, str], ...] = ()
     """Agent and prompt of each task, in order."""
     variables: dict[str, str] = field(default_factory=dict)
@@ -29,6 +29,10 @@ class Request:
         if self.plan:
             return self.plan
         return f"{len(self.texts)} task" + ("" if len(self.texts) == 1 else "s")
+
+    def gone_on(self, only: tuple[str, ...], variables: dict[str, str]) -> Request:
+        """What it was asked before, and what is said anew."""
+        return replace(self, variables={**self.variables, **variables}, only=only or self.only)
 
     def with_options(self, **given: Any) -> Request:
         """The same with those options changed that somebody has given."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NamedTuple
 
 from interlock.errors import UsageError
@@ -26,7 +25,7 @@ def run_of_plan(place: Place, plan: str) -> Former | None:
         return None
     with place.reader() as reader:
         for former in _formers(reader):
-            if former.request.plan and _file(place, former.request.plan) == _file(place, plan):
+            if former.request.plan == plan:
                 return former
     return None
 
@@ -61,8 +60,3 @@ def _formers(reader: Reader) -> list[Former]:
         if request is not None:
             found.append(Former(run, request))
     return found
-
-
-def _file(place: Place, plan: str) -> Path:
-    path = Path(plan)
-    return (path if path.exists() else place.root / path).resolve()

@@ -79,7 +79,7 @@ class Steering:
         """The tasks that were cancelled: those named, or all that have not ended."""
         named = asked.get("tasks")
         if named is None:
-            named = [each.id for each in self._fold.facts(0).tasks if not each.state.is_end]
+            named = [each.id for each in self._fold.all_tasks() if not each.state.is_end]
         if not isinstance(named, list) or not all(isinstance(each, str) for each in named):
             raise InvalidOption("which tasks? A list of ids")
         known = [self._rt.handle(task_id) for task_id in named]  # all or none
@@ -95,10 +95,16 @@ class Steering:
             raise InvalidOption(f"{task_id} has not ended; it is {stands.state}")
         if stands.state is State.SUCCEEDED:
             raise InvalidOption(f"{task_id} succeeded; what succeeded is never run again")
+        latest = {each.id for each in self._fold.facts(0).tasks}
+        if task_id not in latest:
+            newer = next(each.id for each in self._fold.facts(0).tasks if each.again_of == task_id)
+            raise InvalidOption(f"{task_id} is done again as {newer}; retry that one, if need be")
         names = {task_id: self._fresh(task_id)}
         for task in self._tasks.values():
             skipped = self._fold.task(task.id)
-            if skipped is not None and skipped.state is State.SKIPPED and names.keys() & task.after:
+            if task.id not in latest or skipped is None or skipped.state is not State.SKIPPED:
+                continue
+            if names.keys() & set(task.after):
                 names[task.id] = self._fresh(task.id)
         again = [self._again(old, names) for old in names]
         self._follow_ups += self._rt.submit_all(again)

@@ -14,6 +14,7 @@ import typer
 
 from interlock.errors import AlreadyRunning, InvalidOption, UsageError
 from interlock.model.duration import seconds, span
+from interlock.model.redaction import HIDDEN
 from interlock.plan.env_file import secret_values
 from interlock.plan.plan_file import load_plan, plan_of_prompts
 from interlock.plan.records import Plan, Project
@@ -85,8 +86,10 @@ def run(
     what = what or []
     former: Former | None = None
     if _is_plan(what):
-        request = request.with_options(plan=what[0])
-        former = run_of_plan(place, what[0]) if resume else None
+        request = request.with_options(plan=_from(place, what[0]))
+        former = run_of_plan(place, request.plan) if resume else None
+        if former is not None:
+            request = former.request.gone_on(request.only, request.variables)
         if agent is not None:
             raise UsageError("-a is for texts; in a plan each task names its agent")
     elif what:
@@ -95,7 +98,7 @@ def run(
         request = request.with_options(texts=tuple((whose, text) for text in what))
     elif resume:
         former = run_to_go_on_with(place)
-        request = former.request.with_options(only=request.only, variables=request.variables)
+        request = former.request.gone_on(request.only, request.variables)
     else:
         raise UsageError(
             'what is to run? A plan file, or texts: interlock run "fix the login test"'
@@ -160,13 +163,23 @@ def plan_for(request: Request, project: Project, place: Place) -> Plan:
     """The plan that a request means."""
     if not request.plan:
         return plan_of_prompts(request.texts, project)
-    path = Path(request.plan)
+    hidden = [name for name, value in request.variables.items() if HIDDEN in value]
+    if hidden:
+        raise UsageError(
+            f"{', '.join(hidden)} had a secret in it, which is not kept; say it again with --set "
+            f"{hidden[0]}=..., or give the agent the secret by name"
+        )
     return load_plan(
-        path if path.exists() else place.root / path,
+        place.root / request.plan,
         project,
         variables=request.variables,
         only=request.only,
     )
+
+
+def _from(place: Place, plan: str) -> str:
+    """The path of a plan, said from the project's folder: another day it is asked for elsewhere."""
+    return os.path.relpath(Path(plan).absolute(), place.root)
 
 
 def _carry_out(
@@ -207,8 +220,9 @@ def _carry_out(
 
 def _refuse_secrets(request: Request, project: Project) -> None:
     """A text on the command line is in the history of a shell and in the list of processes."""
+    said = [*(text for _, text in request.texts), *request.variables.values()]
     for name, value in secret_values(project, os.environ).items():
-        if any(value in text for _, text in request.texts):
+        if any(value in text for text in said):
             raise UsageError(
                 f"a text has the value of the secret {name} in it; agents that need it are given "
                 "it by name, with `secrets` in interlock.yaml"
