@@ -391,6 +391,31 @@ def test_a_failure_is_raised_to_its_caller_and_to_nobody_else() -> None:
     played(main)
 
 
+class Odd(Exception):
+    """An answer, or an error, that looks like nothing that is known."""
+
+    retry_after = status = usage = property(lambda self: [self])
+
+
+def test_no_answer_is_lost_and_no_error_replaced_by_what_cannot_be_read_off_it() -> None:
+    async def main() -> None:
+        one, odd = limiter(), Odd()
+
+        async def returns() -> Odd:
+            return odd
+
+        async def raises() -> None:
+            raise odd
+
+        assert await one.call(returns) is odd
+        with pytest.raises(Odd) as caught:
+            await one.call(raises)
+        assert caught.value is odd
+        assert "Retry-After" not in one.why()
+
+    played(main)
+
+
 def test_when_it_is_closed_those_who_wait_are_told_and_what_runs_goes_on() -> None:
     async def main() -> None:
         async def slow() -> str:
