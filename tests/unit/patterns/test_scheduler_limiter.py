@@ -20,6 +20,8 @@ from interlock import (
     ShuttingDown,
     WouldBlockTheLoop,
 )
+from interlock.runtime import allowance
+from interlock.runtime.lanes import Ask, Lane
 from interlock.testing.simulated_ports import simulated_ports
 from interlock.testing.virtual_run import simulate
 
@@ -216,6 +218,27 @@ def test_a_model_that_has_to_wait_does_not_keep_others_waiting() -> None:
         await waiting
         assert now() == pytest.approx(60)
         assert calls.made == [1, 3, 2]
+
+    played(main)
+
+
+def test_a_call_looks_at_no_model_that_nobody_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[Lane] = []
+
+    class Watched(Lane):
+        def next(self, now: float, late: set[object]) -> Ask | None:
+            looks.append(self)
+            return super().next(now, late)
+
+    monkeypatch.setattr(allowance, "Lane", Watched)
+
+    async def main() -> None:
+        one, calls = limiter(None), Calls()
+        for number in range(100):
+            await one.call(calls, model=f"m{number}")
+        looks.clear()
+        await one.call(calls, model="m7")
+        assert len(set(looks)) == 1
 
     played(main)
 
