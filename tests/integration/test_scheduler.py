@@ -12,7 +12,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from interlock import Claim, Kind, NotAnAgent, State, TaskScheduler, write
+from interlock import Claim, Kind, NotAnAgent, State, TaskFailed, TaskScheduler, write
+from interlock.patterns.scheduler import OnError
 from tests.integration.step_agents import Fails, Hangs, Notes, Says, Waits, Where
 
 
@@ -33,6 +34,34 @@ def test_it_runs_under_anyio() -> None:
 def test_a_failure_surfaces_through_anyio() -> None:
     with pytest.raises(LookupError, match="bad"):
         anyio.run(TaskScheduler().run, [Says("a"), Fails("bad")])
+
+
+NOT_FOR_THE_CALLER = [SystemExit, KeyboardInterrupt, asyncio.CancelledError, StopIteration]
+
+
+@pytest.mark.parametrize("on_error", ["fail_fast", "isolate"])
+@pytest.mark.parametrize("kind", NOT_FOR_THE_CALLER)
+def test_what_would_mean_something_else_to_the_caller_is_a_task_that_failed(
+    kind: type[BaseException], on_error: OnError
+) -> None:
+    class Raises(Says):
+        def run_step(self) -> None:
+            raise kind("mine")
+
+    async def main() -> BaseException:
+        running = TaskScheduler(on_error=on_error).run([Says("a"), Raises("odd")])
+        if on_error == "isolate":
+            said, failed = await running
+            assert said == "a"
+            assert isinstance(failed, TaskFailed)
+            return failed
+        with pytest.raises(TaskFailed) as caught:
+            await running
+        return caught.value
+
+    cause = asyncio.run(main()).__cause__
+    assert type(cause) is kind
+    assert cause.__notes__ == ["raised by agent 'odd'"]
 
 
 def test_a_cancel_scope_of_anyio_cancels_the_agents() -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,8 @@ import pytest
 
 import interlock
 from interlock import InvalidOption, SharedStore, WouldDeadlock
-from interlock.patterns.scheduler_lock import FileLock, by_sqlite, flocked
+from interlock.patterns import scheduler_files
+from interlock.patterns.scheduler_files import FileLock, by_sqlite, flocked
 
 LOCKS = pytest.mark.parametrize("lock", [flocked, by_sqlite])
 
@@ -24,12 +26,12 @@ COUNTS = """
 import sys
 from pathlib import Path
 from interlock import SharedStore
-from interlock.patterns import scheduler_lock
+from interlock.patterns import scheduler_files
 
 def one_more(file):
     file.write_text(str(int(file.read_text()) + 1))
 
-store = SharedStore(Path("count.txt"), "count.txt", lock=getattr(scheduler_lock, sys.argv[1]))
+store = SharedStore(Path("count.txt"), "count.txt", lock=getattr(scheduler_files, sys.argv[1]))
 for _ in range(100):
     store.write(one_more)
 """
@@ -144,6 +146,93 @@ def test_looks_and_changes_may_be_nested_unless_they_would_wait_for_themselves()
     with pytest.raises(WouldDeadlock, match="afterwards"):
         store.read(lambda _: store.write(len))
     assert store.write(len) == 1  # and all is free again
+
+
+@LOCKS
+def test_two_stores_of_one_path_are_inside_of_each_other(lock: FileLock) -> None:
+    Path("link").symlink_to("shared")
+    one: SharedStore[list[int]] = SharedStore([], "shared", lock=lock)
+    two: SharedStore[list[int]] = SharedStore([], "link", lock=lock)
+    one.write(lambda _: two.write(lambda numbers: numbers.append(1)))
+    assert one.write(lambda _: two.read(list)) == [1]
+    with pytest.raises(WouldDeadlock, match="afterwards"):
+        one.read(lambda _: two.write(len))
+    assert two.write(len) == 1
+
+
+@LOCKS
+def test_who_wait_for_each_other_inside_of_two_stores_are_told(
+    lock: FileLock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scheduler_files, "INSIDE_WAITS", 0.1)
+    stores = [SharedStore([name], name, lock=lock) for name in ("a", "b")]
+    both_inside = threading.Barrier(2)
+
+    def cross(mine: SharedStore[list[str]], other: SharedStore[list[str]]) -> int:
+        def change(_: list[str]) -> int:
+            both_inside.wait(60)
+            return other.write(len)
+
+        return mine.write(change)
+
+    with ThreadPoolExecutor(2) as pool:
+        calls = [pool.submit(cross, *pair) for pair in (stores, stores[::-1])]
+        errors = [each.exception(60) for each in calls]
+    told = [str(each) for each in errors if isinstance(each, WouldDeadlock)]
+    assert told  # the one that comes first; the other may get through then
+    for each in told:
+        assert re.search(r"waited 0\.1 s for the lock \S+\.[ab]\.\w+ inside of \S+[ab]: ", each)
+    assert [each.write(len) for each in stores] == [1, 1]
+
+
+def test_locks_have_names_that_are_nobody_elses() -> None:
+    SharedStore([], "n").write(len)
+    assert {each.name for each in Path().iterdir()} == {".n.turn", ".n.lock"}
+    for name in (".n.lock", ".n.turn"):
+        with pytest.raises(InvalidOption, match="lock file"):
+            SharedStore([], name)
+
+
+FORKS = """
+import os, sys
+from interlock import SharedStore
+store = SharedStore([])
+child = os.fork()
+if not child:
+    sys.exit()
+os.waitpid(child, 0)
+store.write(lambda numbers: numbers.append(1))
+print(store.read(list))
+"""
+
+
+def test_a_forked_process_that_ends_leaves_the_locks_to_its_parent() -> None:
+    Path("tmp").mkdir()
+    source = str(Path(interlock.__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": source, "TMPDIR": os.path.abspath("tmp")}
+    command = [sys.executable, "-c", FORKS]
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stdout, done.stderr) == ("[1]\n", "")
+    assert list(Path("tmp").iterdir()) == []  # and the parent takes them away
+
+
+def test_what_is_async_is_neither_a_look_nor_a_change() -> None:
+    store: SharedStore[list[int]] = SharedStore([])
+
+    async def later(numbers: list[int]) -> None:
+        numbers.append(1)
+
+    async def each(numbers: list[int]) -> AsyncIterator[int]:
+        for number in numbers:
+            yield number
+
+    for call in (store.read, store.write):
+        for fn in (later, each):
+            with pytest.raises(InvalidOption, match="cannot be async"):
+                call(fn)
+    assert store.read(list) == []
 
 
 def test_what_a_change_raises_reaches_its_caller_and_frees_the_store() -> None:

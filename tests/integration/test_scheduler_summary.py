@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -13,16 +14,16 @@ import pytest
 
 import interlock
 from interlock import InvalidOption, RollingSummary
-from interlock.patterns.scheduler_lock import FileLock, by_sqlite, flocked
+from interlock.patterns.scheduler_files import FileLock, by_sqlite, flocked
 
 LOCKS = pytest.mark.parametrize("lock", [flocked, by_sqlite])
 
 WRITES = """
 import sys
 from interlock import RollingSummary
-from interlock.patterns import scheduler_lock
+from interlock.patterns import scheduler_files
 name, count, most, lock = sys.argv[1:]
-summary = RollingSummary("s.txt", int(most), lock=getattr(scheduler_lock, lock))
+summary = RollingSummary("s.txt", int(most), lock=getattr(scheduler_files, lock))
 for number in range(int(count)):
     summary.append(f"{name} {number}\\n" + "x" * (number % 50))
 """
@@ -31,7 +32,7 @@ for number in range(int(count)):
 DIES = """
 import os, signal, sys
 from interlock import RollingSummary
-from interlock.patterns import scheduler_lock
+from interlock.patterns import scheduler_files
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -49,7 +50,7 @@ elif where == "replace":
     os.replace = die
 elif where == "fsync":
     os.fsync = die
-RollingSummary("s.txt", int(most), lock=getattr(scheduler_lock, lock)).append("half " * 20)
+RollingSummary("s.txt", int(most), lock=getattr(scheduler_files, lock)).append("half " * 20)
 """
 
 
@@ -206,6 +207,48 @@ def test_a_link_to_a_summary_is_that_summary() -> None:
     RollingSummary("link.txt").append("two")
     assert RollingSummary("s.txt").entries() == ["one", "two"]
     assert Path("link.txt").is_symlink()
+
+
+@pytest.mark.parametrize("name", ["notes.new", "notes.lock", "notes.turn", ".notes.new"])
+def test_no_other_file_is_harmed_by_a_summary(name: str) -> None:
+    other, summary = RollingSummary(name), RollingSummary("notes", 256)
+    other.append("precious")
+    for number in range(10):
+        summary.append(f"{number} " + "x" * 60)
+    assert other.entries() == ["precious"]
+    assert summary.entries()[-1].startswith("9 ")
+
+
+def test_a_summary_is_not_called_like_a_lock() -> None:
+    with pytest.raises(InvalidOption, match="lock file"):
+        RollingSummary(".notes.lock")
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666])
+def test_whoever_could_read_and_write_a_summary_can_after_it_was_written_anew(mode: int) -> None:
+    summary = RollingSummary("s.txt", 256)
+    summary.append("first")
+    summary.path.chmod(mode)
+    for number in range(10):
+        summary.append(f"{number} " + "x" * 60)
+    assert "first" not in summary.entries()
+    assert stat.S_IMODE(summary.path.stat().st_mode) == mode
+
+
+def test_a_full_disk_leaves_nothing_beside_the_summary(monkeypatch: pytest.MonkeyPatch) -> None:
+    summary = RollingSummary("s.txt", 256)
+    for number in range(10):
+        summary.append(f"{number} " + "x" * 60)
+    before = sorted(Path().iterdir()), summary.read()
+
+    def full(file: int, data: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "write", full)
+        with pytest.raises(OSError, match="No space"):
+            summary.append("x" * 60)
+    assert (sorted(Path().iterdir()), summary.read()) == before
 
 
 def test_what_is_no_summary_is_left_alone() -> None:

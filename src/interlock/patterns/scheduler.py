@@ -31,6 +31,9 @@ T_co = TypeVar("T_co", covariant=True)
 
 OnError = Literal["fail_fast", "isolate"]
 
+_KEPT = 1_000
+"""How many outcomes are kept for `runtime` to tell of: one run may be open for years."""
+
 
 class StepAgent(Protocol[T_co]):
     """An agent with a role and one blocking step."""
@@ -72,6 +75,14 @@ class TaskScheduler:
         grace: Duration = 0.0,
         ports: Ports | None = None,
     ) -> None:
+        if type(max_concurrent) is not int or max_concurrent < 1:
+            raise InvalidOption(
+                f"max_concurrent is {max_concurrent!r}; it must be a whole number, 1 or more"
+            )
+        if claims is not None and not callable(claims):
+            raise InvalidOption(
+                f"claims is {claims!r}; it is a function that says what an agent claims"
+            )
         if on_error not in ("fail_fast", "isolate"):
             raise InvalidOption(f"on_error is {on_error!r}; it can be 'fail_fast' or 'isolate'")
         self._fail_fast = on_error == "fail_fast"
@@ -87,6 +98,7 @@ class TaskScheduler:
             "grace": grace,
             # Whoever cannot be stopped must not keep the next agent from being answered.
             "zombies_hold_slots": False,
+            "keep_ended": _KEPT,
             "ports": ports,
         }
         Runtime(
@@ -95,6 +107,8 @@ class TaskScheduler:
         self._shared = SharedRuntime(self._make, self._opened, leaves_behind=True)
         self._names: set[str] = set()
         """Ids of tasks that this run has seen."""
+        self._counts: dict[str, int] = {}
+        """How far the names of a role were counted."""
 
     # -- the run ----------------------------------------------------------------------------
 
@@ -104,6 +118,7 @@ class TaskScheduler:
 
     def _opened(self, runtime: Runtime) -> None:
         self._names.clear()
+        self._counts.clear()
 
     @property
     def runtime(self) -> Runtime:
@@ -138,7 +153,8 @@ class TaskScheduler:
         """Run the steps of all agents; what they return, in the order of the agents.
 
         Raises the first failure (or, with `on_error="isolate"`, none): what the agent raised, or
-        TimeoutError. Cancelling it cancels the agents.
+        TimeoutError; TaskFailed from what an agent had better not raise, such as SystemExit or
+        CancelledError. Cancelling it cancels the agents.
         """
         _check_loop()
         listed = _checked(agents)
@@ -158,24 +174,29 @@ class TaskScheduler:
         return values
 
     def _task(self, agent: StepAgent[Any]) -> Task:
-        claims = () if self._claims is None else tuple(self._claims(agent))
+        claims: Any = () if self._claims is None else self._claims(agent)
+        if isinstance(claims, Claim) or not isinstance(claims, Iterable):
+            raise InvalidOption(
+                f"claims gave {claims!r} for agent {agent.role!r}; it gives a list of claims, or []"
+            )
         step: Any = agent.run_step
         if self._in_process:
             try:
                 step = killable(step)
             except NotAnAgent as error:
                 raise NotAnAgent(f"agent {agent.role!r}: {error}") from error
-        return Task(agent.role, step, claims=claims, timeout=self._timeout)
+        return Task(agent.role, step, claims=tuple(claims), timeout=self._timeout)
 
     def _named(self, task: Task) -> Task:
         """The task under its role, or what comes next if this run has had one of that name."""
-        role = name = task.id
-        count = 1
-        while name in self._names:
+        role, count = task.id, self._counts.get(task.id, 0) + 1
+        name = role if count == 1 else f"{role}-{count}"
+        while name in self._names:  # another role may be called like that
             count += 1
             name = f"{role}-{count}"
         self._names.add(name)
-        return task if count == 1 else task.replace(id=name)
+        self._counts[role] = count
+        return task if count == 1 else task.renamed(name)
 
     def _value(self, agent: StepAgent[Any], outcome: Outcome[Any]) -> Any:
         """The result of an agent, or the exception that says why there is none."""
@@ -189,7 +210,12 @@ class TaskScheduler:
         if error is None:
             return TaskFailed(outcome)
         error.add_note(f"raised by agent {agent.role!r}")
-        return error
+        if isinstance(error, Exception) and not isinstance(error, StopIteration):
+            return error
+        # To the caller it would mean something else: that it is cancelled itself, or is to exit.
+        failed = TaskFailed(outcome)
+        failed.__cause__ = error
+        return failed
 
 
 def _raise_first(outcomes: Iterable[Outcome[Any]], values: list[Any]) -> None:

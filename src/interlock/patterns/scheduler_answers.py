@@ -1,14 +1,16 @@
 """What can be read off an answer of a model, or off an error: when to come back, what was used.
 
 The libraries of the providers are strangers here. They agree on a few attributes, which are looked
-for; whatever does not look like that says nothing.
+for; whatever does not look like that says nothing, and whatever it raises when it is looked at
+must not stand in the place of the answer.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -18,6 +20,19 @@ _COME_BACK_LATER = (429, 503, 529)
 
 def retry_after(answer: Any) -> float:
     """Seconds that an error, or a response that was returned, asks to wait for; 0 for none."""
+    with suppress(Exception):
+        return _retry_after(answer)
+    return 0.0
+
+
+def tokens_used(answer: Any) -> int | None:
+    """How many tokens a call has used, if its answer tells: `usage.total_tokens`, or in and out."""
+    with suppress(Exception):
+        return _tokens_used(answer)
+    return None
+
+
+def _retry_after(answer: Any) -> float:
     if not isinstance(answer, BaseException) and _status(answer) not in _COME_BACK_LATER:
         return 0.0
     told = _seconds(_attribute(answer, "retry_after"))
@@ -27,8 +42,7 @@ def retry_after(answer: Any) -> float:
     return told or 0.0
 
 
-def tokens_used(answer: Any) -> int | None:
-    """How many tokens a call has used, if its answer tells: `usage.total_tokens`, or in and out."""
+def _tokens_used(answer: Any) -> int | None:
     usage = answer.get("usage") if isinstance(answer, dict) else _attribute(answer, "usage")
     total = _count(usage, "total_tokens")
     if total is not None:
@@ -52,21 +66,31 @@ def _in_headers(headers: Any) -> float | None:
 
 def _seconds(value: Any) -> float | None:
     """A number of seconds, or the time until a date; None for what is neither."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
+    number = math.nan
+    if isinstance(value, timedelta):
+        number = value.total_seconds()
+    elif not isinstance(value, bool):
         try:
-            date = parsedate_to_datetime(value)
-        except (TypeError, ValueError):
-            return None
-        now = datetime.now(UTC if date.tzinfo is not None else None)
-        number = (date - now).total_seconds()
+            number = float(value)
+        except Exception:  # noqa: BLE001 - what a stranger raises who is asked for a number
+            if isinstance(value, str):
+                number = _until(value)
     return number if 0 <= number < math.inf else None
+
+
+def _until(date: str) -> float:
+    try:
+        then = parsedate_to_datetime(date)
+    except (ValueError, OverflowError):
+        return math.nan
+    return (then - datetime.now(UTC if then.tzinfo is not None else None)).total_seconds()
 
 
 def _count(usage: Any, name: str) -> int | None:
     value = usage.get(name) if isinstance(usage, dict) else _attribute(usage, name)
-    return value if isinstance(value, int) and value >= 0 else None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        return None
+    return value
 
 
 def _attribute(thing: Any, name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import shutil
 import tempfile
@@ -11,7 +12,8 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from interlock.errors import InvalidOption
-from interlock.patterns.scheduler_lock import FileLock, SharedLock
+from interlock.patterns.scheduler_files import FileLock
+from interlock.patterns.scheduler_lock import SharedLock
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -39,19 +41,19 @@ class SharedStore(Generic[S]):
         self._store = store
         if path is None:
             folder = tempfile.mkdtemp(prefix="interlock-")
-            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            weakref.finalize(self, _remove, folder, os.getpid())
             path = Path(folder) / "store"
         self._lock = SharedLock(Path(os.path.realpath(path)), lock)
 
     def read(self, look: Callable[[S], T]) -> T:
         """Look at the store, beside others who do; nobody changes it meanwhile."""
         with self._lock.reading():
-            return look(self._store)
+            return _done(look(self._store), "look")
 
     def write(self, change: Callable[[S], T]) -> T:
         """Change the store, alone."""
         with self._lock.writing():
-            return change(self._store)
+            return _done(change(self._store), "change")
 
     @staticmethod
     def chroma(
@@ -62,6 +64,21 @@ class SharedStore(Generic[S]):
     ) -> ChromaStore:
         """The same around a collection of Chroma, with the methods that it has."""
         return ChromaStore(SharedStore(collection, path, lock=lock), collection)
+
+
+def _done(result: T, what: str) -> T:
+    """What a function returned; an async one has done nothing yet, and would do it unlocked."""
+    if inspect.iscoroutine(result):
+        result.close()
+    elif not inspect.isasyncgen(result):
+        return result
+    raise InvalidOption(f"a {what} cannot be async: the lock would be gone before it happens")
+
+
+def _remove(folder: str, made_by: int) -> None:
+    """Remove the locks of a store; a process that was forked leaves those of its parent alone."""
+    if os.getpid() == made_by:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 _LOOKS = ("count", "get", "peek", "query")

@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
+import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from interlock.errors import InvalidOption
-from interlock.patterns.scheduler_lock import FileLock, SharedLock
+from interlock.patterns.scheduler_files import FileLock
+from interlock.patterns.scheduler_lock import SharedLock
 
 _END = b"\n\x1e\n"
 _NOTE_END = b"\n\x1f\n"
@@ -121,15 +125,27 @@ class RollingSummary:
             os.close(file)
 
     def _replace(self, data: bytes) -> None:
-        """Write the file anew: it is the old one or the new one at any moment."""
-        fresh = self.path.with_name(f"{self.path.name}.new")
-        file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        """Write the file anew: it is the old one or the new one at any moment.
+
+        The new one has a name that nobody uses (who is killed here leaves it behind), and at no
+        moment more readers than the old one.
+        """
+        old = self.path.stat() if self.path.exists() else None
+        fresh = self.path.with_name(f".interlock-{secrets.token_hex(8)}.new")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        file = os.open(fresh, flags, 0o666 if old is None else stat.S_IMODE(old.st_mode))
         try:
-            _write(file, data)
-            os.fsync(file)  # or after a power cut there might be neither
-        finally:
-            os.close(file)
-        os.replace(fresh, self.path)
+            try:
+                if old is not None:
+                    _give_to(file, old)
+                _write(file, data)
+                os.fsync(file)  # or after a power cut there might be neither
+            finally:
+                os.close(file)
+            os.replace(fresh, self.path)
+        except BaseException:
+            fresh.unlink(missing_ok=True)
+            raise
 
 
 def _made_room(content: _Content, most: int) -> bytes:
@@ -143,6 +159,14 @@ def _made_room(content: _Content, most: int) -> bytes:
         if len(note) + size <= most:
             return note + b"".join(each + _END for each in entries[gone:])
     raise AssertionError("there is always room for one entry and a note")
+
+
+def _give_to(file: int, old: os.stat_result) -> None:
+    """Have a file be whose and for whom an older one is, as far as this user may."""
+    for owner, group in ((-1, old.st_gid), (old.st_uid, -1)):
+        with suppress(PermissionError):
+            os.fchown(file, owner, group)
+    os.fchmod(file, stat.S_IMODE(old.st_mode))
 
 
 def _write(file: int, data: bytes) -> None:

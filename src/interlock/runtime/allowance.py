@@ -32,6 +32,8 @@ class Allowance:
         self._overall = [Meter(name, each.amount, each.window) for name, each in overall.items()]
         self._clock = clock
         self._lanes: dict[str, Lane] = {}
+        self._lined: dict[Lane, None] = {}
+        """Lanes where somebody waits: a call looks at these, not at all that were ever used."""
         self._late: set[object] = set()
         """Loops and threads that did not come when it was their turn."""
         self._lock = threading.Lock()
@@ -85,6 +87,7 @@ class Allowance:
             now, lane = self._clock(), ask.lane
             if ask not in lane.line:
                 lane.join(ask, now)
+                self._lined[lane] = None
             self._late.discard(ask.home)
             ask.due = math.inf
             ahead = lane.next(now, self._late)
@@ -115,7 +118,7 @@ class Allowance:
 
     def _is_second(self, ask: Ask, now: float) -> bool:
         """Whether somebody older in another lane could go now as well, and so goes first."""
-        others = (each.next(now, self._late) for each in self._lanes.values())
+        others = (each.next(now, self._late) for each in self._lined)
         return any(
             other is not None and other.since < ask.since and not any(self._short(other, now))
             for other in others
@@ -123,8 +126,10 @@ class Allowance:
 
     def _call_next(self, now: float) -> None:
         """Something has changed: whoever is next in a lane looks again."""
-        for lane in self._lanes.values():
+        for lane in tuple(self._lined):
             lane.call_next(now, self._late)
+            if not lane.line:
+                del self._lined[lane]
 
     # -- amounts ----------------------------------------------------------------------------
 
@@ -191,7 +196,7 @@ class Allowance:
         """Let nobody through any more; those who wait are told."""
         with self._lock:
             self._closed = True
-            for lane in self._lanes.values():
+            for lane in self._lined:
                 for ask in lane.line:
                     with suppress(RuntimeError):
                         ask.wake()

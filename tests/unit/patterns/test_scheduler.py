@@ -216,6 +216,41 @@ def test_calls_may_be_repeated_and_roles_used_again() -> None:
     played(main)
 
 
+def test_a_role_that_comes_over_and_over_finds_its_name_at_once() -> None:
+    tried: list[str] = []
+
+    class Role(str):
+        __slots__ = ()
+
+        def __format__(self, spec: str) -> str:
+            tried.append(self)
+            return super().__format__(spec)
+
+    async def main() -> None:
+        world, each_time = World(), []
+        async with scheduler() as one:
+            for _ in range(50):
+                tried.clear()
+                await one.run([world.agent(Role("a"), value=1)])
+                each_time.append(len(tried))
+            assert [each.task_id for each in one.runtime.outcomes][-1] == "a-50"
+        assert each_time[-1] == each_time[1] > 0
+
+    played(main)
+
+
+def test_a_run_that_lasts_keeps_no_more_than_a_thousand_outcomes() -> None:
+    async def main() -> None:
+        world = World()
+        async with scheduler(50) as one:
+            assert await one.run([world.agent(f"a{n}") for n in range(1_100)]) == [
+                f"a{n}" for n in range(1_100)
+            ]
+            assert len(one.runtime.outcomes) == 1_000
+
+    played(main)
+
+
 def test_calls_at_the_same_time_share_the_limit() -> None:
     async def main() -> None:
         world, one = World(), scheduler(2)
@@ -292,6 +327,33 @@ def test_what_is_no_agent_is_named_before_anything_starts(
 def test_impossible_options_raise_when_it_is_made(options: dict[str, Any]) -> None:
     with pytest.raises(InvalidOption):
         TaskScheduler(**options)
+
+
+@pytest.mark.parametrize("number", [0, -1, "3", 1.5, True, None])
+def test_an_impossible_max_concurrent_is_called_by_its_name(number: Any) -> None:
+    with pytest.raises(InvalidOption, match="max_concurrent is "):
+        TaskScheduler(number)
+
+
+@pytest.mark.parametrize("claimed", [None, 7, write("a.py")])
+def test_what_is_no_list_of_claims_is_refused_with_the_agent_it_was_given_for(
+    claimed: Any,
+) -> None:
+    async def main() -> None:
+        world = World()
+        with pytest.raises(InvalidOption, match="for agent 'b'; it gives a list of claims"):
+            await scheduler(claims=lambda agent: claimed if agent.role == "b" else []).run(
+                [world.agent("a"), world.agent("b")]
+            )
+        assert world.begun == []
+
+    played(main)
+
+
+def test_claims_is_a_function() -> None:
+    claims: Any = [write("a.py")]
+    with pytest.raises(InvalidOption, match=r"claims is .* a function"):
+        TaskScheduler(claims=claims)
 
 
 @pytest.mark.parametrize("bad", ["agents", 7])

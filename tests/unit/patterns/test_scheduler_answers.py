@@ -27,6 +27,8 @@ def response(status: int = 429, **headers: str) -> Any:
     [
         (Raised(retry_after=3), 3.0),
         (Raised(retry_after="2.5"), 2.5),
+        (Raised(retry_after=timedelta(seconds=5)), 5.0),
+        (Raised(retry_after=lambda: 3, headers={"Retry-After": "6"}), 6.0),
         (Raised(response=response(Retry_After="7")), 7.0),
         (Raised(response=response(retry_after="7", retry_after_ms="250")), 0.25),
         (Raised(headers={"RETRY-AFTER": "1"}), 1.0),
@@ -49,6 +51,28 @@ class Broken:
         raise RuntimeError("lazy")
 
 
+class Array:
+    """Compares to an array, of which nobody can say whether it is true."""
+
+    def __eq__(self, other: object) -> Any:
+        return self
+
+    def __bool__(self) -> bool:
+        raise ValueError("the truth is ambiguous")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Barred(dict[str, Any]):
+    """Has nothing to say, loudly."""
+
+    def get(self, *args: Any) -> Any:
+        raise KeyError(*args)
+
+    def items(self) -> Any:
+        raise OSError("closed")
+
+
 @pytest.mark.parametrize(
     "answer",
     [
@@ -59,6 +83,16 @@ class Broken:
         Raised(retry_after=float("nan")),
         Raised(retry_after=float("inf")),
         Raised(retry_after="soon"),
+        Raised(retry_after=True),
+        Raised(retry_after=[3]),
+        Raised(retry_after=10**400),
+        Raised(retry_after=lambda: 3),
+        Raised(retry_after=timedelta(seconds=-3)),
+        Raised(retry_after=Array()),
+        Raised(headers=Barred()),
+        SimpleNamespace(status=Array()),
+        SimpleNamespace(usage=Barred()),
+        Barred(),
         Raised(response=response(retry_after="")),
         Raised(response=SimpleNamespace(headers=7)),
         response(200, retry_after="4"),
@@ -78,6 +112,7 @@ def test_what_says_nothing_asks_for_no_wait(answer: Any) -> None:
         ({"input_tokens": 5}, None),
         ({"total_tokens": -1}, None),
         ({"total_tokens": "12"}, None),
+        ({"total_tokens": True}, None),
     ],
 )
 def test_used_tokens_are_found_in_objects_and_in_dicts(

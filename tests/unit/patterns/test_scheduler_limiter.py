@@ -20,6 +20,8 @@ from interlock import (
     ShuttingDown,
     WouldBlockTheLoop,
 )
+from interlock.runtime import allowance
+from interlock.runtime.lanes import Ask, Lane
 from interlock.testing.simulated_ports import simulated_ports
 from interlock.testing.virtual_run import simulate
 
@@ -220,6 +222,27 @@ def test_a_model_that_has_to_wait_does_not_keep_others_waiting() -> None:
     played(main)
 
 
+def test_a_call_looks_at_no_model_that_nobody_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[Lane] = []
+
+    class Watched(Lane):
+        def next(self, now: float, late: set[object]) -> Ask | None:
+            looks.append(self)
+            return super().next(now, late)
+
+    monkeypatch.setattr(allowance, "Lane", Watched)
+
+    async def main() -> None:
+        one, calls = limiter(None), Calls()
+        for number in range(100):
+            await one.call(calls, model=f"m{number}")
+        looks.clear()
+        await one.call(calls, model="m7")
+        assert len(set(looks)) == 1
+
+    played(main)
+
+
 def test_the_oldest_call_of_all_models_goes_first() -> None:
     async def main() -> None:
         calls, limit = Calls(), limiter(1)
@@ -387,6 +410,31 @@ def test_a_failure_is_raised_to_its_caller_and_to_nobody_else() -> None:
         assert await limit.call(calls, 1) == 1
         with pytest.raises(LookupError, match="gone"):
             await failing
+
+    played(main)
+
+
+class Odd(Exception):
+    """An answer, or an error, that looks like nothing that is known."""
+
+    retry_after = status = usage = property(lambda self: [self])
+
+
+def test_no_answer_is_lost_and_no_error_replaced_by_what_cannot_be_read_off_it() -> None:
+    async def main() -> None:
+        one, odd = limiter(), Odd()
+
+        async def returns() -> Odd:
+            return odd
+
+        async def raises() -> None:
+            raise odd
+
+        assert await one.call(returns) is odd
+        with pytest.raises(Odd) as caught:
+            await one.call(raises)
+        assert caught.value is odd
+        assert "Retry-After" not in one.why()
 
     played(main)
 
