@@ -24,7 +24,7 @@ from interlock.model.task import Task
 from interlock.patterns.pool_config import AgentFactory, EngineConfig, Maker
 from interlock.patterns.pool_member import Member, Question
 from interlock.patterns.pool_outage import Outages, breaker_of
-from interlock.patterns.pool_sessions import Sessions, claim_on
+from interlock.patterns.pool_sessions import Sessions, claim_on, text_of
 from interlock.runtime.context import TaskContext
 from interlock.runtime.handle import Handle
 from interlock.runtime.ports import Ports
@@ -35,7 +35,7 @@ from interlock.runtime.within import within
 _KEPT = 1_000
 """A pool may live for years: older answers are with whoever asked, and in the journal."""
 _ASIDE = "aside"
-"""The label of a message that its session does not keep."""
+"""The label of a message that its session does not keep; it is answered with text."""
 
 
 class Options(NamedTuple):
@@ -208,9 +208,11 @@ class Engine:
                 await making(ctx, process=self._process)
             assert member.call is not None
             output = await member.call(ctx, **kwargs)
-            if _ASIDE not in task.labels:
-                ctx.check_open()  # an answer that comes too late was not given
-                await self.sessions.said(runtime, session, task.id, ctx.prompt or "", output)
+            if _ASIDE in task.labels:
+                # Here, and not by whoever asked: a text that cannot be had is the agent's failure.
+                return text_of(output)
+            ctx.check_open()  # an answer that comes too late was not given
+            await self.sessions.said(runtime, session, task.id, ctx.prompt or "", output)
             return output
 
         return answer

@@ -97,7 +97,7 @@ class Sessions:
     ) -> None:
         """Keep a message and its answer, both or none."""
         kept = self._known[session.session_id]
-        reply = "" if output is None else str(output)
+        reply = text_of(output)
         name = _name(runtime, task_id)
         said = runtime.records(_said_in(session.session_id))
         await said.put(f"{kept.exchanges:08}", (name, prompt, reply))
@@ -117,6 +117,11 @@ class Sessions:
                 kept.exchanges += 1
                 kept.last = name
         return kept
+
+
+def text_of(output: Any) -> str:
+    """An answer as it is remembered, and told to others."""
+    return "" if output is None else str(output)
 
 
 def _said_in(session_id: str) -> str:

@@ -14,6 +14,7 @@ from interlock.model.outcome import Outcome, State
 from interlock.patterns.pool import AgentPool
 from interlock.patterns.pool_config import EngineConfig
 from interlock.patterns.pool_member import Question
+from interlock.patterns.pool_sessions import text_of
 from interlock.patterns.roundtable_prompt import Turn, fallback, prompt_for, synthesis_prompt
 from interlock.runtime.log import LOGGER
 from interlock.runtime.runtime import Runtime
@@ -158,14 +159,14 @@ class Roundtable:
         if self._on_turn is not None:
             try:
                 self._on_turn({"round": number, "agent_id": agent_id, "response": text})
-            except Exception:  # noqa: BLE001 - a listener must not hurt the discussion
+            except BaseException:  # noqa: BLE001 - SystemExit as well: the loop is everybody's
                 LOGGER.exception("on_turn_failed")
 
 
 def _text(outcome: Outcome[Any]) -> str:
     """A turn, or the placeholder for one that did not come."""
     if outcome.succeeded:
-        return "" if outcome.result is None else str(outcome.result)
+        return text_of(outcome.result)
     if outcome.status is State.TIMED_OUT:
         return "[Timeout]"
     return f"[Error: {outcome.reason or outcome.status}]"

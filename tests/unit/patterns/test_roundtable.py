@@ -113,6 +113,25 @@ def test_who_fails_or_hangs_in_round_two_is_marked_and_speaks_again_in_round_thr
     played(main)
 
 
+class _Unspeakable:
+    def __str__(self) -> str:
+        raise LookupError("no text")
+
+
+def test_an_answer_whose_text_cannot_be_had_is_the_failure_of_that_speaker_alone() -> None:
+    async def main() -> None:
+        cast = Cast(a=resting(1, _Unspeakable()), b=resting(1, 7), s=resting(1, _Unspeakable()))
+        async with await _spawned(cast, *"abs") as pool:
+            table = Roundtable(None, pool, synthesizer="s")
+            found = await table.discuss("x", [*"ab"], rounds=1)
+            assert found[0]["responses"] == {"a": "[Error: LookupError: no text]", "b": "7"}
+            assert found[1]["responses"]["s"].startswith("[No synthesis of 'x': s gave [Error: ")
+            assert pool.get_pool_status()["agents"]["a"]["consecutive_failures"] == 1
+            assert of(await pool.run_parallel_tasks(tasks("b")), "output") == [7]
+
+    played(main)
+
+
 def test_the_time_of_a_round_is_for_the_round_as_a_whole_waiting_included() -> None:
     async def main() -> None:
         cast = Cast(**dict.fromkeys("abcd", resting(4, "said")))
@@ -129,8 +148,11 @@ def test_the_time_of_a_round_is_for_the_round_as_a_whole_waiting_included() -> N
     played(main)
 
 
+@pytest.mark.parametrize(
+    "trouble", [LookupError("a bad listener"), SystemExit(1), KeyboardInterrupt(), GeneratorExit()]
+)
 def test_turns_are_streamed_as_they_arrive_and_a_bad_listener_hurts_nobody(
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, trouble: BaseException
 ) -> None:
     async def main() -> None:
         turns: list[tuple[float, Any]] = []
@@ -138,7 +160,7 @@ def test_turns_are_streamed_as_they_arrive_and_a_bad_listener_hurts_nobody(
 
         def on_turn(turn: dict[str, Any]) -> None:
             turns.append((loop.time(), turn))
-            raise LookupError("a bad listener")
+            raise trouble
 
         cast = Cast(a=resting(3, "slow"), b=resting(1, "quick"))
         async with await _spawned(cast, *"ab") as pool:
