@@ -42,6 +42,8 @@ class SessionManager:
             max_concurrent, journal, resume, workspace, grace, breaker or Breaker(), ports
         )
         self.engine = Engine(config, agent_factory, options)
+        self._members: dict[str, Member] = {}
+        """By session: two sessions of one agent may have different models."""
 
     async def create_session(
         self,
@@ -75,6 +77,16 @@ class SessionManager:
         """All sessions of the journal, or those of one agent."""
         found = self.engine.sessions.all(await self.engine.open())
         return [each for each in found if agent_id in (None, each.agent_id)]
+
+    def member(self, session: Session) -> Member:
+        """The agent of a session, for whoever talks to it: one for all of them."""
+        member = self._members.get(session.session_id)
+        if member is None:
+            about = {"model": session.model, "system_prompt": session.system_prompt}
+            given = {"agent_id": session.agent_id, **about}
+            entry = self.engine.maker.entry(given, f"session {session.session_id!r}")
+            member = self._members[session.session_id] = Member(entry)
+        return member
 
     @property
     def runtime(self) -> Runtime:
@@ -112,8 +124,6 @@ class ChatEngine:
         self.sessions = sessions or SessionManager(
             config, agent_factory=agent_factory, journal=journal
         )
-        self._members: dict[str, Member] = {}
-        """By session: two sessions of one agent may have different models."""
 
     async def send_message(
         self,
@@ -139,9 +149,8 @@ class ChatEngine:
                 f"session {session_id!r} belongs to agent {session.agent_id!r}, not {agent_id!r}",
                 agent_id,
             )
-        engine, member = self.sessions.engine, self._member(session)
-        member.asked += 1
-        name = f"{session_id}#{member.asked}"
+        engine, member = self.sessions.engine, self.sessions.member(session)
+        name = engine.names.message(session_id)
         question = Question(member, session, content, kwargs or {}, name, limit)
         (outcome,) = await engine.ask(await engine.open(), [question])
         if outcome.succeeded:
@@ -151,15 +160,6 @@ class ChatEngine:
         raise AgentError(
             f"agent {agent_id!r}: {refused or late or outcome.reason}", agent_id
         ) from outcome.exception
-
-    def _member(self, session: Session) -> Member:
-        member = self._members.get(session.session_id)
-        if member is None:
-            about = {"model": session.model, "system_prompt": session.system_prompt}
-            given = {"agent_id": session.agent_id, **about}
-            entry = self.sessions.engine.maker.entry(given, f"session {session.session_id!r}")
-            member = self._members[session.session_id] = Member(entry)
-        return member
 
     async def shutdown(self, timeout: Duration = 30.0) -> list[str]:
         """Cancel what runs and end; the agents that would not stop. Twice is fine."""

@@ -64,7 +64,8 @@ class AgentPool:
     def runtime(self) -> Runtime:
         """The Runtime, from the first call until the shutdown.
 
-        Spawning agent `a` is the task `spawn a` there, and its messages are `a#1`, `a#2`, ...
+        Spawning agent `a` is the task `spawn a` there, and its messages are `a#1`, `a#2`, ... In an
+        id that has a `#` or `~` itself it is doubled.
         """
         return self.engine.runtime
 
@@ -160,8 +161,7 @@ class AgentPool:
                 answers.append(answer(entry["agent_id"], "error", error=str(error)))
                 continue
             answers.append(None)
-            member.asked += 1
-            name = f"{member.agent_id}#{member.asked}"
+            name = self.engine.names.message(member.agent_id)
             kwargs = entry.get("kwargs") or {}
             questions.append(Question(member, session, entry["prompt"], kwargs, name, limit))
         outcomes = iter(await self.engine.ask(runtime, questions, fail_fast=fail_fast))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -23,6 +22,7 @@ from interlock.model.outcome import Outcome
 from interlock.model.task import Task
 from interlock.patterns.pool_config import AgentFactory, EngineConfig, Maker
 from interlock.patterns.pool_member import Member, Question
+from interlock.patterns.pool_names import Names
 from interlock.patterns.pool_outage import Outages, breaker_of
 from interlock.patterns.pool_sessions import Sessions, claim_on, text_of
 from interlock.runtime.context import TaskContext
@@ -63,7 +63,7 @@ class Engine:
         self._options = options._replace(grace=seconds(options.grace, "grace"))
         self._shared = SharedRuntime(self._make, self._opened)
         self.outages = Outages(options.breaker)
-        self._names: Counter[tuple[str, str]] = Counter()
+        self.names = Names()
         self._process = f"{self.ports.chance.getrandbits(64):x}"
         self._make()  # at once: it has the errors for impossible options
 
@@ -88,6 +88,7 @@ class Engine:
 
     def _opened(self, runtime: Runtime) -> None:
         self._options = self._options._replace(resume=None)  # what comes after is new
+        self.names = Names()
         self.outages.opened(runtime, {*map(breaker_of, self.maker.config.models)})
 
     async def open(self) -> Runtime:
@@ -102,12 +103,6 @@ class Engine:
     def runtime(self) -> Runtime:
         """The run; NotRunning if it has not begun, or is over."""
         return self._shared.runtime
-
-    def fresh_name(self, runtime: Runtime, name: str) -> str:
-        """A name for several tasks together, which this process has not used in this run."""
-        used = (runtime.run_id, name)
-        self._names[used] += 1
-        return name if self._names[used] == 1 else f"{name}~{self._names[used]}"
 
     async def close(self, timeout: float | None = None, *, cancel: bool = True) -> list[str]:
         """Take no more work and end the run; the agents that would not stop.
@@ -139,10 +134,7 @@ class Engine:
 
     def spawning(self, runtime: Runtime, member: Member) -> Task:
         """The task that makes an agent. An agent is no data: each process makes its own."""
-        count, member.spawn = 1, f"spawn {member.agent_id}"
-        while _has_ended(runtime, member.spawn):
-            count += 1
-            member.spawn = f"spawn {member.agent_id}~{count}"
+        member.spawn = self.names.spawn(member.agent_id, partial(_has_ended, runtime))
         return Task(
             member.spawn,
             self.maker.making(member.entry, member.made),

@@ -28,8 +28,6 @@ class Member:
         """When it was spawned, in seconds since 1970."""
         self.failures = 0
         """In a row."""
-        self.asked = 0
-        """How often, in this run."""
         self.answer: Callable[..., Awaitable[Any]] | None = None
         """The agent of the tasks by which it is asked."""
 

@@ -14,6 +14,7 @@ from interlock.model.outcome import Outcome, State
 from interlock.patterns.pool import AgentPool
 from interlock.patterns.pool_config import EngineConfig
 from interlock.patterns.pool_member import Question
+from interlock.patterns.pool_names import plain
 from interlock.patterns.pool_sessions import text_of
 from interlock.patterns.roundtable_prompt import Turn, fallback, prompt_for, synthesis_prompt
 from interlock.runtime.log import LOGGER
@@ -76,7 +77,7 @@ class Roundtable:
         agents = self._checked(topic, agent_ids, rounds)
         time = seconds(timeout_per_round, "timeout_per_round")
         runtime = await self._pool.engine.open()
-        name = self._pool.engine.fresh_name(runtime, _name(topic, agents, rounds))
+        name = self._pool.engine.names.together(_name(topic, agents, rounds))
         said: list[Turn] = []
         found: list[dict[str, Any]] = []
         for number in range(1, rounds + 1):
@@ -141,7 +142,7 @@ class Roundtable:
                     member.session,
                     prompt,
                     {},
-                    f"{part}/{agent_id}",
+                    f"{part}/{plain(agent_id)}",
                     deadline=until,
                     aside=True,
                 )

@@ -58,6 +58,22 @@ def test_a_conversation_is_remembered_and_the_agent_is_made_once() -> None:
     played(main)
 
 
+def test_several_chats_may_share_the_sessions_of_one_manager_and_their_agents() -> None:
+    async def main() -> None:
+        cast = Cast(a=resting(1, "said"))
+        sessions = manager(cast)
+        async with sessions:
+            one, other = ChatEngine(sessions=sessions), ChatEngine(sessions=sessions)
+            await sessions.create_session("a")
+            async with asyncio.TaskGroup() as both:
+                for chat in (one, other, one):
+                    both.create_task(chat.send_message("a-1", "go", "a"))
+            assert len((await sessions.get_session("a-1")).messages) == 6
+            assert (len(cast.made), cast.most) == (1, 1)
+
+    played(main)
+
+
 def test_messages_of_one_session_are_answered_one_at_a_time_and_others_at_once() -> None:
     async def main() -> None:
         cast = Cast(a=resting(1), b=resting(1))

@@ -16,7 +16,9 @@ from interlock import (
     EngineConfig,
     EngineError,
     InvalidOption,
+    Roundtable,
     TaskContext,
+    UnknownTask,
 )
 from interlock.testing.simulated_ports import simulated_ports
 from tests.unit.patterns.groups import played
@@ -112,6 +114,43 @@ def test_a_duplicate_in_the_batch_or_in_the_pool_is_an_error_before_anything_is_
                 await pool.spawn_agents(agents(*"xa"))
             assert factory.began == ["a"]
             assert list(pool.get_pool_status()["agents"]) == ["a"]
+
+    played(main)
+
+
+def test_no_id_of_an_agent_is_taken_for_the_name_of_a_task_of_another() -> None:
+    async def main() -> None:
+        factory = Factory()
+        factory.bad["a"] = OSError("no key")
+        async with pool_of(factory) as pool:
+            assert (await pool.spawn_agents(agents("a")))["a"].startswith("error")
+            factory.bad.clear()
+            names = ["a", "a~2", "a~~2", "q", "q#1", "spawn q", "spawn q#", "q#"]
+            assert await pool.spawn_agents(agents(*names)) == dict.fromkeys(names, "running")
+            for _ in range(2):
+                found = await pool.run_parallel_tasks(tasks(*names))
+                assert of(found, "output") == names
+            turns = await Roundtable(None, pool).discuss("x", names, rounds=2)
+            assert [*turns[1]["responses"].values()] == names
+            assert {"spawn a~2", "spawn a~~2", "q##1#2"} <= {
+                each.task_id for each in pool.runtime.outcomes
+            }
+
+    played(main)
+
+
+def test_an_id_may_be_spawned_long_after_it_could_not_be() -> None:
+    async def main() -> None:
+        factory = Factory()
+        factory.bad["a"] = OSError("no key")
+        async with pool_of(factory) as pool:
+            assert (await pool.spawn_agents(agents("a")))["a"].startswith("error")
+            factory.bad.clear()
+            await pool.spawn_agents(agents("b"))
+            await pool.run_parallel_tasks(tasks(*["b"] * 1001))
+            with pytest.raises(UnknownTask, match="was forgotten"):
+                pool.runtime.handle("spawn a")
+            assert await pool.spawn_agents(agents("a")) == {"a": "running"}
 
     played(main)
 
