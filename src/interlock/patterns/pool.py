@@ -198,15 +198,22 @@ class AgentPool:
     # -- looking, leaving -------------------------------------------------------------------
 
     def get_pool_status(self) -> dict[str, Any]:
-        """How many agents there are, and what each of them does at this moment."""
-        runtime = None
+        """How many agents there are, and what each of them does at this moment.
+
+        Any thread may ask: it is all looked up on the loop, in one go.
+        """
         with contextlib.suppress(NotRunning):
             runtime = self.engine.runtime
+            return runtime.door.call(self._status, runtime)
+        return self._status(None)
+
+    def _status(self, runtime: Runtime | None) -> dict[str, Any]:
+        members = dict(self._members)  # without a run there is no loop to look on
         now = self.engine.ports.wall()
         return {
-            "total_agents": len(self._members),
+            "total_agents": len(members),
             "max_concurrent": self._max_concurrent,
-            "agents": status_of(self._members, runtime, now, ending=self._shut_down),
+            "agents": status_of(members, runtime, now, ending=self._shut_down),
             "shutdown_requested": self._shut_down,
         }
 

@@ -235,6 +235,28 @@ def test_what_is_no_task_is_refused_before_anything_runs(wrong: Any) -> None:
     played(main)
 
 
+async def test_the_status_may_be_asked_for_in_a_thread_while_agents_come() -> None:
+    never = asyncio.Event()
+
+    async def waits(entry: dict[str, Any]) -> None:
+        await never.wait()
+
+    async with AgentPool(agent_factory=waits) as pool, asyncio.TaskGroup() as spawning:
+
+        def spawn(*ids: str) -> asyncio.Task[Any]:
+            return spawning.create_task(pool.spawn_agents(agents(*ids)))
+
+        started = [spawn(*(f"a{n}" for n in range(100)))]
+        looking = asyncio.ensure_future(asyncio.to_thread(pool.get_pool_status))
+        while not looking.done():
+            started.append(spawn(f"b{len(started)}"))
+            await asyncio.sleep(0)
+        status = await looking
+        assert status["total_agents"] == len(status["agents"]) >= 100
+        for each in started:
+            each.cancel()
+
+
 def test_with_fail_fast_the_first_failure_cancels_the_others() -> None:
     async def main() -> None:
         cast = Cast(a=resting(0.5), b=raising(OSError("x")), c=resting(100))
