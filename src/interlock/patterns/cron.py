@@ -23,7 +23,7 @@ from interlock.patterns.cron_job import Job, made, name_of
 from interlock.patterns.cron_recall import recall
 from interlock.patterns.cron_roster import Roster
 from interlock.runtime.handle import Handle
-from interlock.runtime.limits import MaxParallel
+from interlock.runtime.limits import MaxParallel, slots_of
 from interlock.runtime.ports import Ports
 from interlock.runtime.runtime import Runtime
 from interlock.runtime.wait import undisturbed
@@ -62,7 +62,7 @@ class CronScheduler:
         given = config.get("timezone") if isinstance(config, Mapping) else None
         self._timezone: str | None = given or getattr(config, "timezone", None)
         options = {
-            "max_parallel": max_concurrent,
+            "max_parallel": slots_of(max_concurrent, "max_concurrent"),
             "workspace": workspace,
             "journal": journal,
             "resume": None if journal is None else "open",

@@ -27,6 +27,7 @@ from interlock.patterns.pool_outage import Outages, breaker_of
 from interlock.patterns.pool_sessions import Sessions, claim_on, text_of
 from interlock.runtime.context import TaskContext
 from interlock.runtime.handle import Handle
+from interlock.runtime.limits import slots_of
 from interlock.runtime.ports import Ports
 from interlock.runtime.runtime import Runtime
 from interlock.runtime.shared import SharedRuntime
@@ -73,7 +74,7 @@ class Engine:
         options = self._options
         models = self.maker.config.models
         return Runtime(
-            max_parallel=options.max_concurrent,
+            max_parallel=slots_of(options.max_concurrent, "max_concurrent"),
             workspace=options.workspace,
             journal=options.journal,
             resume=options.resume,

@@ -22,6 +22,7 @@ from interlock.model.duration import Duration, seconds, span
 from interlock.model.outcome import Outcome, State
 from interlock.model.task import Task
 from interlock.runtime.killable import killable
+from interlock.runtime.limits import slots_of
 from interlock.runtime.ports import Ports
 from interlock.runtime.runtime import Runtime
 from interlock.runtime.shared import SharedRuntime
@@ -91,7 +92,7 @@ class TaskScheduler:
         self._claims = claims
         self._resume = resume
         self._options: dict[str, Any] = {
-            "max_parallel": max_concurrent,
+            "max_parallel": slots_of(max_concurrent, "max_concurrent"),
             "workspace": workspace,
             "journal": journal,
             "order": "first_come",

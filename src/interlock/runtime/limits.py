@@ -48,9 +48,15 @@ def sorted_out(
     return Limits(most, auto, check_gate(gate), capacities, rates, breakers)
 
 
-def slots_of(max_parallel: MaxParallel) -> int | Auto:
-    """A number, or bounds for one; the kernel has the errors for impossible numbers."""
-    return Auto() if max_parallel == "auto" else max_parallel
+def slots_of(max_parallel: MaxParallel, option: str = "max_parallel") -> int | Auto:
+    """A number, or bounds for one; `option` is what whoever gave it calls it."""
+    if max_parallel == "auto":
+        return Auto()
+    if isinstance(max_parallel, Auto):
+        return max_parallel
+    if isinstance(max_parallel, bool) or not isinstance(max_parallel, int) or max_parallel < 1:
+        raise InvalidOption(f"{option} is {max_parallel!r}; it must be a whole number, 1 or more")
+    return max_parallel
 
 
 def check_gate(gate: Gate | None) -> Gate | None:

@@ -325,7 +325,7 @@ def test_what_is_no_agent_is_named_before_anything_starts(
     ],
 )
 def test_impossible_options_raise_when_it_is_made(options: dict[str, Any]) -> None:
-    with pytest.raises(InvalidOption):
+    with pytest.raises(InvalidOption, match=next(iter(options))):
         TaskScheduler(**options)
 
 
