@@ -103,7 +103,8 @@ class Outcome(Generic[T_co]):
     def reason(self) -> str:
         """Why it did not succeed, in one line; empty if it did."""
         if self.error is not None:
-            return f"{self.error.type}: {self.error.message}"
+            kind, said = self.error.type, self.error.message
+            return f"{kind}: {said}" if said else kind
         if self.status is State.SKIPPED:
             return f"{self.cause!r} did not succeed"
         return self.cause

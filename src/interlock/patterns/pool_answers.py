@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from interlock.errors import InvalidOption
+from interlock.errors import AgentError, InvalidOption
 from interlock.model.outcome import Outcome, State
 from interlock.patterns.pool_config import Entry
 
@@ -29,6 +29,10 @@ def checked(entry: Any, number: int) -> Entry:
         raise InvalidOption(f"{where}: session_id is {session_id!r}; it is text that is not blank")
     if not isinstance(entry.get("kwargs"), Mapping | None):
         raise InvalidOption(f"{where}: kwargs is {entry['kwargs']!r}; it maps names to values")
+    for name in entry.get("kwargs") or ():
+        if not isinstance(name, str) or name == "ctx":
+            told = "; ctx is the TaskContext" if name == "ctx" else ", which is no name"
+            raise InvalidOption(f"{where}: kwargs has {name!r}{told}")
     return entry
 
 
@@ -56,7 +60,10 @@ def not_spawned(outcome: Outcome[Any]) -> str:
     """What is said of an agent of a batch that was not spawned as a whole."""
     if outcome.status in (State.SUCCEEDED, State.CANCELLED):
         return "cancelled"
-    return f"error: {outcome.error.message if outcome.error is not None else outcome.reason}"
+    error = outcome.error
+    if error is not None and error.type == AgentError.__name__ and error.message:
+        return f"error: {error.message}"  # which agent it was is said already
+    return f"error: {outcome.reason}"
 
 
 def answered(agent_id: str, outcome: Outcome[Any]) -> dict[str, Any]:

@@ -109,7 +109,7 @@ class Maker:
             return given
         assert factory is not None
         known = {name: value for name, value in entry.items() if name != "agent"}
-        if _is_async(factory):
+        if is_async(factory):
 
             async def make(process: str) -> None:
                 with _about(agent_id):
@@ -132,10 +132,20 @@ def _about(agent_id: str) -> Iterator[None]:
     except AgentError:
         raise
     except Exception as error:
-        raise AgentError(f"{type(error).__name__}: {error}", agent_id) from error
+        raise AgentError(_described(error), agent_id) from error
 
 
-def _is_async(function: Any) -> bool:
+def _described(error: Exception) -> str:
+    kind = type(error).__name__
+    try:
+        said = str(error)
+    except Exception as broken:  # noqa: BLE001 - it is the code of a stranger
+        said = f"<it cannot be printed: {type(broken).__name__}>"
+    return f"{kind}: {said}" if said else kind
+
+
+def is_async(function: Any) -> bool:
+    """Whether calling it gives something to await."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004 - to look at it, not whether it is there
     )

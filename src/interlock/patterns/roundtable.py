@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any, Self
@@ -12,7 +11,7 @@ from interlock.errors import DuplicateId, InvalidOption
 from interlock.model.duration import Duration, seconds
 from interlock.model.outcome import Outcome, State
 from interlock.patterns.pool import AgentPool
-from interlock.patterns.pool_config import EngineConfig
+from interlock.patterns.pool_config import EngineConfig, is_async
 from interlock.patterns.pool_member import Question
 from interlock.patterns.pool_names import plain
 from interlock.patterns.pool_sessions import text_of
@@ -47,8 +46,10 @@ class Roundtable:
             raise InvalidOption(f"config is {config!r}; it is an EngineConfig, or None")
         if not isinstance(pool, AgentPool):
             raise InvalidOption(f"pool is {pool!r}; it is the AgentPool that has the agents")
-        if inspect.iscoroutinefunction(on_turn):
-            raise InvalidOption("on_turn is called, not awaited: give a plain function")
+        if on_turn is not None and (not callable(on_turn) or is_async(on_turn)):
+            raise InvalidOption(f"on_turn is {on_turn!r}; it is a plain function of a turn")
+        if not isinstance(synthesizer, str | None):
+            raise InvalidOption(f"synthesizer is {synthesizer!r}; it is the id of an agent")
         if isinstance(max_history, bool) or not isinstance(max_history, int) or max_history < 0:
             raise InvalidOption(f"max_history is {max_history!r}; it is a number of characters")
         self._pool = pool
@@ -97,18 +98,20 @@ class Roundtable:
             found.append({"round": SYNTHESIS, "responses": {by: text}})
         return found
 
-    def _checked(self, topic: Any, agent_ids: Iterable[str], rounds: Any) -> list[str]:
+    def _checked(self, topic: Any, agent_ids: Any, rounds: Any) -> list[str]:
         """The speakers. Whatever is wrong is raised before the first round."""
         if not isinstance(topic, str) or not topic.strip():
             raise InvalidOption(f"the topic is {topic!r}; it is text that is not blank")
         if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
             raise InvalidOption(f"rounds is {rounds!r}; it is a whole number, 1 or more")
-        if isinstance(agent_ids, str):
+        if isinstance(agent_ids, str) or not isinstance(agent_ids, Iterable):
             raise InvalidOption(f"agent_ids is {agent_ids!r}; it is a list of ids")
         agents = list(agent_ids)
         if len(agents) < 2:
             raise InvalidOption(f"a discussion takes at least two agents, not {agents!r}")
         for agent_id in agents:
+            if not isinstance(agent_id, str):
+                raise InvalidOption(f"agent_ids has {agent_id!r}; an id is text")
             if agents.count(agent_id) > 1:
                 raise DuplicateId(f"agent {agent_id!r} sits at the table twice")
             self._pool.member(agent_id)
@@ -176,4 +179,5 @@ def _text(outcome: Outcome[Any]) -> str:
 def _name(topic: str, agents: list[str], rounds: int) -> str:
     """What a discussion is called: the same in every process, so that it is known after a crash."""
     said = "\0".join((topic, str(rounds), *agents))
-    return f"roundtable {hashlib.sha256(said.encode()).hexdigest()[:8]}"
+    known_by = hashlib.sha256(said.encode(errors="surrogatepass"))  # a prompt may hold anything
+    return f"roundtable {known_by.hexdigest()[:8]}"

@@ -58,7 +58,7 @@ def tasks(*ids: str, prompt: str = "go", **more: Any) -> list[dict[str, Any]]:
     return [{"agent_id": each, "prompt": prompt, **more} for each in ids]
 
 
-def raising(error: Exception) -> Does:
+def raising(error: BaseException) -> Does:
     async def does(ctx: TaskContext) -> None:
         await asyncio.sleep(1)
         raise error

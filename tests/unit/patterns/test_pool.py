@@ -218,6 +218,8 @@ def test_what_failed_or_came_too_late_was_not_said() -> None:
         {"agent_id": "a", "prompt": 3},
         {"agent_id": "a", "prompt": "x", "session_id": " "},
         {"agent_id": "a", "prompt": "x", "kwargs": [1]},
+        {"agent_id": "a", "prompt": "x", "kwargs": {1: 2}},
+        {"agent_id": "a", "prompt": "x", "kwargs": {"ctx": 2}},
         "a",
     ],
 )
@@ -460,6 +462,7 @@ def test_an_agent_that_runs_out_of_memory_is_an_error_entry_like_any_other() -> 
             await pool.spawn_agents(agents("a", "b"))
             found = await pool.run_parallel_tasks(tasks("a", "b"))
             assert of(found, "status") == ["error", "success"]
+            assert found[0]["error"] == "MemoryError"
 
     played(main)
 

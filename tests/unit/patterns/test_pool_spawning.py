@@ -52,6 +52,11 @@ class Factory:
         return agent
 
 
+class Unprintable(Exception):
+    def __str__(self) -> str:
+        raise LookupError("no text")
+
+
 def test_agents_are_spawned_at_once_and_no_more_than_the_limit() -> None:
     async def main() -> None:
         factory = Factory()
@@ -262,6 +267,12 @@ def test_a_factory_may_be_a_class_or_a_function_and_make_any_agent(
         (lambda entry: 3, "error: NotAnAgent: 3 is no agent"),
         (lambda entry: Factory()({**entry}), "error: EngineError: agent_factory returned a corou"),
         (raising(AgentError("busy", "a")), "error: busy"),
+        (raising(AgentError("", "a")), "error: AgentError"),
+        (raising(OSError()), "error: OSError"),
+        (raising(Unprintable()), "error: Unprintable: <it cannot be printed: LookupError>"),
+        (raising(KeyboardInterrupt()), "error: KeyboardInterrupt"),
+        (raising(SystemExit(3)), "error: SystemExit: the agent called sys.exit(3)"),
+        (raising(BaseException("b")), "error: BaseException: b"),
     ],
 )
 def test_a_factory_that_makes_no_agent_fails_to_spawn_it(factory: Any, said: str) -> None:

@@ -74,6 +74,16 @@ def test_in_round_three_each_prompt_holds_rounds_one_and_two_of_all_speakers() -
     played(main)
 
 
+def test_a_topic_may_be_any_text() -> None:
+    async def main() -> None:
+        cast = Cast()
+        async with await _spawned(cast, *"ab") as pool:
+            await Roundtable(None, pool).discuss("half a character: \ud800", [*"ab"], rounds=1)
+        assert cast.prompts["a"] == ["[Round 1/1] Topic: half a character: \ud800"]
+
+    played(main)
+
+
 def test_in_a_round_all_think_at_once() -> None:
     async def main() -> None:
         cast = Cast(**dict.fromkeys("abcd", resting(1)))
@@ -260,6 +270,8 @@ def test_a_synthesis_that_fails_is_replaced_by_the_last_round(does: Any, why: st
         ({"agent_ids": ["a"]}, InvalidOption),
         ({"agent_ids": []}, InvalidOption),
         ({"agent_ids": "ab"}, InvalidOption),
+        ({"agent_ids": None}, InvalidOption),
+        ({"agent_ids": ["a", ["b"]]}, InvalidOption),
         ({"agent_ids": ["a", "nobody"]}, AgentError),
         ({"agent_ids": ["a", "b", "a"]}, DuplicateId),
         ({"topic": " "}, InvalidOption),
@@ -286,10 +298,19 @@ def test_what_cannot_be_discussed_is_an_error_before_the_first_round(
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"config": {}}, {"pool": None}, {"on_turn": resting(1)}, {"max_history": -1}]
+    "wrong",
+    [
+        {"config": {}},
+        {"pool": None},
+        {"on_turn": resting(1)},
+        {"on_turn": Cast()},
+        {"on_turn": 5},
+        {"synthesizer": ["s"]},
+        {"max_history": -1},
+    ],
 )
 def test_a_table_that_cannot_be_is_refused_at_once(wrong: dict[str, Any]) -> None:
-    with pytest.raises(InvalidOption):
+    with pytest.raises(InvalidOption, match=next(iter(wrong))):
         Roundtable(**{"config": None, "pool": pool_of(), **wrong})
 
 
