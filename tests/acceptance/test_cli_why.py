@@ -21,7 +21,7 @@ _NAMES += ["error", "error_type", "cause", "log"]
 
 
 def timeless(text: str) -> str:
-    return _SPANS.sub("T", text)
+    return _SPANS.sub("T", text).replace("CPU not measured yet", "CPU at T")
 
 
 def asked(folder: Folder, task_id: str) -> dict[str, dict[str, Any]]:
