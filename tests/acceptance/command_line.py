@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import select
@@ -13,11 +14,14 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
 
 import pytest
 
 from interlock.journal.follow import follow
 from interlock.model.event import Event
+from interlock.views.app import run_app
+from interlock.views.finding import facts_of, task_of
 from interlock.views.place import Place
 
 ROOT = Path(__file__).parents[2]
@@ -131,9 +135,34 @@ class Folder:
         """The facts that a command prints."""
         return json.loads(self.say(*words, "--json", code=code, **environ))
 
-    def refused(self, *words: str, code: int = 2) -> str:
+    def ask(self, *words: str, code: int = 0) -> Done:
+        """A command that looks, steers or is refused, in this process: there are many of them.
+
+        Whoever carries out the run is another process, as for anybody who types the command.
+        """
+        out, err = io.StringIO(), io.StringIO()
+        with (
+            contextlib.chdir(self.path),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+            mock.patch.dict(os.environ, environment(), clear=True),
+        ):
+            ended = run_app(words)
+        done = Done(ended, out.getvalue(), err.getvalue())
+        assert done.code == code, f"{words} ended with {done.code}:\n{done.out}\n{done.err}"
+        return done
+
+    def told(self, *words: str) -> str:
+        """What a command prints that looks or steers."""
+        return self.ask(*words).out
+
+    def facts(self, *words: str) -> Any:
+        """The facts that a command prints that looks or steers."""
+        return json.loads(self.told(*words, "--json"))
+
+    def refused(self, *words: str) -> str:
         """What a command says that is refused; it has nothing to say otherwise."""
-        done = self.run(*words, code=code)
+        done = self.ask(*words, code=2)
         assert done.out == ""
         assert done.err.startswith("interlock: ")
         assert "Traceback" not in done.err
@@ -152,6 +181,18 @@ class Folder:
         )
         self._open.callback(_finish, process)
         return Going(process)
+
+    def resume(self, gate: Gate, *words: str, code: int = 0) -> Done:
+        """Go on with a run whose process was killed, past the gate at which an agent was held up.
+
+        It may be opened only for the next attempt: the one that was cut off dies in a moment.
+        """
+        going = self.start("run", "--resume", *words)
+        gate.reached()
+        gate.open()
+        done = going.ended()
+        assert done.code == code, done
+        return done
 
     def event(self, kind: str, task_id: str = "") -> Event:
         """The first event of this kind in the last run, when it has come."""
@@ -174,9 +215,8 @@ class Folder:
         raise AssertionError("the run ended without draining")
 
     def state(self, task_id: str) -> str:
-        """Where a task of the last run stands, by `interlock status`."""
-        (task,) = [each for each in self.json("status")["tasks"] if each["id"] == task_id]
-        return str(task["state"])
+        """Where a task of the last run stands. `interlock status` says it as well, and slower."""
+        return str(task_of(facts_of(Place(self.path)), task_id).state)
 
     def close(self) -> None:
         self._open.close()

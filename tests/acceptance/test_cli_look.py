@@ -26,7 +26,7 @@ def test_status_shows_who_runs_on_what_who_waits_and_what_has_ended(folder: Fold
     )
     running = folder.start("run", "plan.yaml")
     gate.reached()
-    said = folder.say("status")
+    said = folder.told("status")
     assert "plan.yaml" in said
     assert "3 tasks  ● 1 running  ○ 1 waiting  ✓ 1 succeeded" in said
     assert "Running 1\n ● api" in said
@@ -35,12 +35,12 @@ def test_status_shows_who_runs_on_what_who_waits_and_what_has_ended(folder: Fold
     assert "slots   1 of 4 in use" in said
     assert "CPU" in said
     assert "a schema" in said
-    facts = folder.json("status")
+    facts = folder.facts("status")
     assert (facts["active"], facts["ended_at"]) == (True, None)
     assert [task["state"] for task in facts["tasks"]] == ["succeeded", "running", "waiting"]
     gate.open()
     assert running.ended().code == 0
-    assert "ended" in folder.say("status").splitlines()[0]
+    assert "ended" in folder.told("status").splitlines()[0]
 
 
 def test_watching_needs_a_terminal(folder: Folder) -> None:
@@ -63,8 +63,8 @@ def test_logs_show_what_an_attempt_has_printed(folder: Folder) -> None:
         """,
     )
     folder.run("run", "plan.yaml")
-    assert folder.say("logs", "twice") == "second try\nhalf a line\n"
-    assert folder.say("logs", "twice", "--attempt", "1") == "first try\n"
+    assert folder.told("logs", "twice") == "second try\nhalf a line\n"
+    assert folder.told("logs", "twice", "--attempt", "1") == "first try\n"
     assert "no log of attempt 7; there is: 1, 2" in folder.refused(
         "logs", "twice", "--attempt", "7"
     )
@@ -91,22 +91,22 @@ def test_logs_follow_a_task_through_its_attempts_until_it_has_ended(folder: Fold
     two.open()
     assert logs.ended() == (0, "ends\n", "")
     assert running.ended().code == 0
-    assert folder.run("logs", "a", "-f").out == "begins\nfails\nbegins\nends\n"
+    assert folder.ask("logs", "a", "-f").out == "begins\nfails\nbegins\nends\n"
 
 
 def test_what_a_python_agent_logs_is_its_log(folder: Folder) -> None:
     folder.write("tools.py", "def work(ctx):\n    ctx.log('half way')\n    ctx.log('done')\n")
     folder.write("interlock.yaml", "agents: {work: {python: 'tools:work'}}")
     folder.run("run", "go")
-    (task,) = folder.json("status")["tasks"]
-    assert folder.say("logs", task["id"]) == "half way\ndone\n"
+    (task,) = folder.facts("status")["tasks"]
+    assert folder.told("logs", task["id"]) == "half way\ndone\n"
 
 
 def test_events_tell_the_story_in_order(folder: Folder) -> None:
     folder.plan(a="echo hello")
     folder.run("run", "plan.yaml")
-    lines = folder.say("events").splitlines()
-    told = [json.loads(line) for line in folder.say("events", "--json").splitlines()]
+    lines = folder.told("events").splitlines()
+    told = [json.loads(line) for line in folder.told("events", "--json").splitlines()]
     assert [list(event) for event in told] == [EVENT] * len(lines)
     assert [event["number"] for event in told] == list(range(1, len(lines) + 1))
     for line, event in zip(lines, told, strict=True):
@@ -118,7 +118,7 @@ def test_events_tell_the_story_in_order(folder: Folder) -> None:
     settled = told[kinds.index("settled")]
     assert (settled["task_id"], settled["data"]["status"]) == ("a", "succeeded")
     assert settled["data"]["result"] == "hello"
-    later = folder.say("events", "--json", "--since", "3").splitlines()
+    later = folder.told("events", "--json", "--since", "3").splitlines()
     assert [json.loads(line) for line in later] == told[3:]
 
 

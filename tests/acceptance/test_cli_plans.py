@@ -19,13 +19,13 @@ tasks:
 
 def test_check_says_who_takes_turns(folder: Folder) -> None:
     folder.write("plan.yaml", PLAN)
-    said = folder.say("check", "plan.yaml")
+    said = folder.told("check", "plan.yaml")
     about = "writes src/** and writes src/api.py both mean src/api.py"
     assert said.splitlines() == [
         f"api and lint take turns: {about}",
         "plan.yaml is fine: 4 tasks, 1 pair of them take turns.",
     ]
-    facts = folder.json("check", "plan.yaml")
+    facts = folder.facts("check", "plan.yaml")
     assert list(facts) == ["plan", "tasks", "conflicts", "warnings"]
     assert facts["conflicts"] == [{"one": "api", "other": "lint", "about": about}]
     assert facts["tasks"][0] == {
@@ -43,9 +43,9 @@ def test_check_says_who_takes_turns(folder: Folder) -> None:
 
 
 def test_check_compares_two_patterns(folder: Folder) -> None:
-    said = folder.say("check", "src/**/*.py", "src/api/*")
+    said = folder.told("check", "src/**/*.py", "src/api/*")
     assert said.startswith("src/**/*.py and src/api/* conflict: both mean src/api/")
-    facts = folder.json("check", "docs/", "src/*.md")
+    facts = folder.facts("check", "docs/", "src/*.md")
     assert facts == {"patterns": ["docs/", "src/*.md"], "conflict": False, "witness": None}
     assert "one plan file, or two patterns" in folder.refused("check", "a", "b", "c")
     assert "../x" in folder.refused("check", "../x", "a")
@@ -53,16 +53,16 @@ def test_check_compares_two_patterns(folder: Folder) -> None:
 
 def test_a_graph_comes_in_three_shapes_and_as_facts(folder: Folder) -> None:
     folder.write("plan.yaml", PLAN)
-    tree = folder.say("graph", "plan.yaml")
+    tree = folder.told("graph", "plan.yaml")
     assert tree.splitlines()[0].strip().startswith("schema")
     assert "api" in tree.splitlines()[1]
-    dot = folder.say("graph", "plan.yaml", "--as", "dot")
+    dot = folder.told("graph", "plan.yaml", "--as", "dot")
     assert dot.startswith('digraph "plan" {')
     assert '"schema" -> "api"' in dot
-    mermaid = folder.say("graph", "plan.yaml", "--as", "mermaid")
+    mermaid = folder.told("graph", "plan.yaml", "--as", "mermaid")
     assert mermaid.startswith("flowchart")
     assert "-->" in mermaid
-    facts = folder.json("graph", "plan.yaml")
+    facts = folder.facts("graph", "plan.yaml")
     assert [(task["id"], task["after"]) for task in facts["tasks"]] == [
         ("schema", []),
         ("api", ["schema"]),

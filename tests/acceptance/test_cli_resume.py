@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -42,7 +43,7 @@ def test_the_first_ctrl_c_lets_finish_what_runs_and_the_rest_can_be_resumed(fold
     assert "1 task not finished" in done.out
     assert "interlock run --resume" in done.out
     assert "Traceback" not in done.err
-    facts = folder.json("status")
+    facts = folder.facts("status")
     assert (facts["active"], facts["ended_at"]) == (False, None)
     assert [task["state"] for task in facts["tasks"]] == ["succeeded", "succeeded", "waiting"]
     resumed = folder.json("run", "--resume")
@@ -77,10 +78,9 @@ def test_a_run_whose_process_was_killed_goes_on_where_it_was(folder: Folder) -> 
     running = going(folder, gate, "plan.yaml")
     os.kill(running.process.pid, signal.SIGKILL)
     running.process.wait()
-    said = folder.say("status")
+    said = folder.told("status")
     assert "nobody carries it out now: interlock run --resume" in said
-    gate.open()
-    resumed = folder.json("run", "--resume")
+    resumed = json.loads(folder.resume(gate, "--json").out)
     assert [task["state"] for task in resumed["tasks"]] == ["succeeded"] * 3
     assert (folder.path / "done.txt").read_text() == "done\n"
 
@@ -173,8 +173,7 @@ def test_what_a_plan_does_not_have_any_more_is_told_and_waits(folder: Folder) ->
     running = going(folder, gate, "plan.yaml")
     os.kill(running.process.pid, signal.SIGKILL)
     running.process.wait()
-    gate.open()
-    done = folder.run("run", "plan.yaml", "--resume", "--only", "held")
+    done = folder.resume(gate, "plan.yaml", "--only", "held")
     assert "stay unfinished: last" in done.err
     assert [task["state"] for task in folder.json("run", "plan.yaml", "--resume")["tasks"]] == [
         "succeeded"

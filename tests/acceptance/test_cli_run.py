@@ -60,7 +60,7 @@ def test_the_facts_of_a_run_have_names_that_stay(folder: Folder) -> None:
     assert (api["id"], api["state"], api["agent"]) == ("api", "succeeded", "sh")
     assert (api["output"], api["claims"]) == ("built by the schema", ["writes api"])
     assert (folder.path / api["log"]).read_text() == "built by the schema\n"
-    later = folder.json("status")  # the journal says the same as the run itself
+    later = folder.facts("status")  # the journal says the same as the run itself
     assert [*later] == RUN
     assert later["tasks"] == facts["tasks"]
 
@@ -256,8 +256,8 @@ def test_a_plan_is_found_from_a_folder_below(folder: Folder) -> None:
     below = Folder(folder.path / "below")
     below.path.mkdir()
     assert below.json("run", "../plan.yaml")["progress"]["succeeded"] == 3
-    assert below.json("status")["progress"]["succeeded"] == 3
-    assert folder.json("status")["progress"]["succeeded"] == 3
+    assert below.facts("status")["progress"]["succeeded"] == 3
+    assert folder.facts("status")["progress"]["succeeded"] == 3
     assert not (below.path / ".interlock").exists()
 
 

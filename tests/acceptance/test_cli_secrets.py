@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from tests.acceptance.command_line import Folder, folder
@@ -17,9 +15,9 @@ SECRET = "hunter2-correct-horse"
 def everything(folder: Folder, *words: str, code: int = 0, **environ: str) -> str:
     """All that is told of a run and kept of it, anywhere below the project."""
     told = [folder.say("run", *words, code=code, **environ)]
-    told.append(json.dumps(folder.json("run", *words, code=code, **environ)))
-    for look in (["status"], ["events"], ["events", "--json"], ["logs", "a"], ["why", "a"]):
-        told.append(folder.say(*look, code=0, **environ))
+    told.append(folder.say("run", *words, "--json", code=code, **environ))
+    for look in ("status", "status --json", "events", "events --json", "logs a", "why a --json"):
+        told.append(folder.told(*look.split()))
     files = [each for each in folder.path.rglob("*") if each.is_file() and each.name != ".env"]
     told += [each.read_bytes().decode("utf-8", "replace") for each in files]
     return "\n".join(told)
@@ -34,7 +32,7 @@ def test_a_variable_of_the_user_is_seen_by_nobody_unless_it_is_passed_on(folder:
         "interlock.yaml", 'agents: {sh: {command: [sh, -c, "{prompt}"], pass_env: [CANARY]}}'
     )
     folder.run("run", "plan.yaml", CANARY=CANARY)
-    assert f"CANARY={CANARY}\n" in folder.say("logs", "a")
+    assert f"CANARY={CANARY}\n" in folder.told("logs", "a")
 
 
 @pytest.mark.parametrize("where", ["environment", ".env"])

@@ -41,7 +41,7 @@ class TestInit:
         said = empty.say("init", PATH=path)
         assert "Found no coding agent; `hello` stands in for one." in said
         assert "Next: interlock check plan.yaml; interlock run plan.yaml" in said
-        assert "plan.yaml is fine: 3 tasks" in empty.say("check", "plan.yaml")
+        assert "plan.yaml is fine: 3 tasks" in empty.told("check", "plan.yaml")
         facts = empty.json("run", "plan.yaml")
         assert facts["progress"]["succeeded"] == 3
         assert "I was asked to: Write an outline" in facts["tasks"][2]["output"]
@@ -82,10 +82,10 @@ def test_agents_are_listed_with_what_they_own_and_whether_they_are_there(folder:
           helper: {python: "tools:help", description: helps}
         """,
     )
-    said = folder.say("agents")
+    said = folder.told("agents")
     assert "no-such-program '{prompt}'" in said
     assert "not installed" in said
-    coder, helper = folder.json("agents")
+    coder, helper = folder.facts("agents")
     assert coder == {
         "name": "coder",
         "kind": "command",

@@ -145,9 +145,9 @@ def test_a_project_may_be_deeper_than_the_path_of_a_socket_may_be_long(tmp_path:
         deep.plan(held=gate.prompt, b="true")
         running = deep.start("run", "plan.yaml")
         gate.reached()
-        assert deep.json("why", "held")["state"] == "running"
-        deep.run("pause")
-        deep.run("resume")
+        assert deep.facts("why", "held")["state"] == "running"
+        deep.ask("pause")
+        deep.ask("resume")
         gate.open()
         assert running.ended().code == 0
     finally:

@@ -44,9 +44,9 @@ def test_tasks_are_cancelled_by_name_all_of_those_named_or_none(folder: Folder, 
     other.reached()
     assert "nobody" in folder.refused("cancel", "held", "nobody")
     assert folder.state("held") == "running"
-    assert folder.say("cancel", "held") == "Cancelled: held.\n"
-    assert folder.json("cancel", "held") == {"cancelled": []}
-    assert folder.say("cancel", "held") == "They had all ended already.\n"
+    assert folder.told("cancel", "held") == "Cancelled: held.\n"
+    assert folder.facts("cancel", "held") == {"cancelled": []}
+    assert folder.told("cancel", "held") == "They had all ended already.\n"
     other.open()
     assert outcomes(running, 1) == {
         "held": "cancelled",
@@ -60,7 +60,7 @@ def test_everything_is_cancelled_at_once(folder: Folder, gate: Gate) -> None:
     running = going(folder, gate, b={"prompt": "true", "writes": "held"})
     assert "name the tasks to cancel, or say --all" in folder.refused("cancel")
     assert "name the tasks to cancel, or say --all" in folder.refused("cancel", "b", "--all")
-    assert folder.json("cancel", "--all") == {"cancelled": ["held", "b"]}
+    assert folder.facts("cancel", "--all") == {"cancelled": ["held", "b"]}
     assert outcomes(running, 1) == {"held": "cancelled", "b": "cancelled"}
 
 
@@ -79,7 +79,7 @@ def test_a_task_that_failed_is_done_again_with_what_was_skipped(folder: Folder, 
     assert "no task 'nobody'" in folder.refused("retry", "nobody")
     folder.write("mended", "")
     again = {"flaky": "flaky~2", "after": "after~2", "last": "last~2"}
-    assert folder.json("retry", "flaky") == {"submitted": again}
+    assert folder.facts("retry", "flaky") == {"submitted": again}
     folder.event("settled", "last~2")
     gate.open()
     done = running.ended()
@@ -97,7 +97,7 @@ def test_a_run_waits_for_what_is_submitted_late(folder: Folder, gate: Gate) -> N
     tasks = {"a": {"prompt": f"mkdir once && exit 1; {late.prompt}; echo late", "writes": "a"}}
     running = going(folder, gate, **tasks)
     folder.event("settled", "a")
-    assert folder.say("retry", "a") == "Submitted a again as a~2.\n"
+    assert folder.told("retry", "a") == "Submitted a again as a~2.\n"
     late.reached()
     gate.open()
     folder.event("settled", "held")
@@ -114,13 +114,12 @@ def test_a_retry_that_was_cut_off_does_not_keep_the_run_from_its_end(
     after = {"prompt": "echo after {{a.status}}", "writes": "b"}
     running = going(folder, gate, a={"prompt": script, "writes": "a"}, b=after)
     folder.event("settled", "b")
-    folder.run("retry", "a")
+    folder.ask("retry", "a")
     late.reached()
     os.kill(running.process.pid, signal.SIGKILL)
     running.process.wait()
     folder.write("mended", "")
-    gate.open()
-    facts = folder.json("run", "--resume", code=1)
+    facts = json.loads(folder.resume(gate, "--json", code=1).out)
     assert facts["ended_at"] is not None
     assert {task["id"]: task["state"] for task in facts["tasks"]} == {
         "held": "succeeded",
@@ -137,16 +136,16 @@ def test_a_pause_lets_nothing_start_until_it_is_over(folder: Folder, gate: Gate)
         "c": {"prompt": "true", "writes": "held", "priority": -1},
     }
     running = going(folder, gate, **tasks)
-    assert folder.json("pause") == {"paused": "everything"}
-    assert folder.say("pause", "c") == "Paused c. `interlock resume c` ends it.\n"
+    assert folder.facts("pause") == {"paused": "everything"}
+    assert folder.told("pause", "c") == "Paused c. `interlock resume c` ends it.\n"
     gate.open()
     folder.event("settled", "held")
     assert [folder.state("b"), folder.state("c")] == ["waiting", "waiting"]
-    assert folder.json("status")["paused"] is True
-    assert folder.say("resume") == "Resumed everything.\n"
+    assert folder.facts("status")["paused"] is True
+    assert folder.told("resume") == "Resumed everything.\n"
     folder.event("settled", "b")
     assert folder.state("c") == "waiting"
-    assert folder.json("resume", "c") == {"resumed": "c"}
+    assert folder.facts("resume", "c") == {"resumed": "c"}
     assert set(outcomes(running).values()) == {"succeeded"}
 
 
@@ -154,8 +153,8 @@ def test_a_priority_is_a_number_or_a_name(folder: Folder, gate: Gate) -> None:
     script = "echo $INTERLOCK_TASK >> order"
     names = {name: {"prompt": script, "writes": "held"} for name in ("b", "c", "d")}
     running = going(folder, gate, **names)
-    assert folder.say("prioritize", "d", "7") == "d has priority 7 now.\n"
-    assert folder.json("prioritize", "c", "high") == {"task": "c", "priority": 10}
+    assert folder.told("prioritize", "d", "7") == "d has priority 7 now.\n"
+    assert folder.facts("prioritize", "c", "high") == {"task": "c", "priority": 10}
     said = folder.refused("prioritize", "b", "soon")
     assert "'soon' is no priority; write a whole number, or low, normal, high" in said
     assert "nobody" in folder.refused("prioritize", "nobody", "1")
@@ -172,11 +171,11 @@ def test_an_answer_lets_go_on_who_asked_and_no_ends_it(folder: Folder, gate: Gat
     running = going(folder, gate, **tasks)
     folder.event("needs_you", "deploy?")
     folder.event("needs_you", "delete?")
-    assert "Deploy now?" in folder.say("status")
+    assert "Deploy now?" in folder.told("status")
     assert folder.state("deploy?") == "needs_you"
     assert "held" in folder.refused("answer", "held", "yes")
-    assert folder.say("answer", "deploy?", "yes") == "Told deploy?: yes\n"
-    assert folder.json("answer", "delete?", "no") == {"task": "delete?", "answer": "no"}
+    assert folder.told("answer", "deploy?", "yes") == "Told deploy?: yes\n"
+    assert folder.facts("answer", "delete?", "no") == {"task": "delete?", "answer": "no"}
     gate.open()
     assert outcomes(running, 1) == {
         "held": "succeeded",
@@ -190,7 +189,7 @@ def test_an_answer_lets_go_on_who_asked_and_no_ends_it(folder: Folder, gate: Gat
 
 def test_what_was_asked_for_is_durable_when_it_is_answered(folder: Folder, gate: Gate) -> None:
     running = going(folder, gate, b={"prompt": "true", "writes": "held"})
-    folder.run("cancel", "b")
+    folder.ask("cancel", "b")
     os.kill(running.process.pid, signal.SIGKILL)
     running.process.wait()
     assert folder.state("b") == "cancelled"

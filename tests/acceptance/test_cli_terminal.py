@@ -108,7 +108,7 @@ def test_the_first_ctrl_c_drains_and_says_so(folder: Folder, gate: Gate) -> None
         assert "held  succeeded" in left
         assert "1 task not finished" in left
         assert "interlock run --resume" in left
-    assert folder.say("logs", "held") == "begun\nfinished\n"  # the agent did not get the Ctrl-C
+    assert folder.told("logs", "held") == "begun\nfinished\n"  # the agent did not get the Ctrl-C
     assert folder.json("run", "--resume")["progress"]["succeeded"] == 2
 
 
@@ -142,7 +142,7 @@ def test_a_closed_window_leaves_the_run_resumable(
         folder.draining()
         gate.open()
         assert window.process.wait() == 128 + signal.SIGHUP
-    facts = folder.json("status")
+    facts = folder.facts("status")
     assert [task["state"] for task in facts["tasks"]] == ["succeeded", "waiting"]
     assert facts["active"] is False
     resumed = folder.json("run", "--resume")

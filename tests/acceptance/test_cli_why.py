@@ -21,15 +21,15 @@ _NAMES += ["error", "error_type", "cause", "log"]
 
 
 def timeless(text: str) -> str:
-    return _SPANS.sub("T", text)
+    return _SPANS.sub("T", text).replace("CPU not measured yet", "CPU at T")
 
 
 def asked(folder: Folder, task_id: str) -> dict[str, dict[str, Any]]:
     """The reasons by their kinds, after the words were found to say the same as the facts."""
-    facts = folder.json("why", task_id)
+    facts = folder.facts("why", task_id)
     assert list(facts) == _NAMES
     assert facts["task_id"] == task_id
-    said = timeless(folder.say("why", task_id))
+    said = timeless(folder.told("why", task_id))
     state = facts["state"].replace("_", " ")
     assert re.match(rf"\S+ {re.escape(task_id)} (is )?{state}\b", said), said
     for reason in facts["reasons"]:
@@ -106,7 +106,7 @@ limits: {calls: {requests: 1/h}}
     assert list(lacking) == ["lacking_capacity"]
     assert lacking["lacking_capacity"]["resource"] == "slots"
     assert {each["task_id"] for each in lacking["lacking_capacity"]["holders"]} == {"a", "b", "c"}
-    reasons = folder.json("why", "gpu")["reasons"]
+    reasons = folder.facts("why", "gpu")["reasons"]
     assert [each["resource"] for each in reasons] == ["gpu", "slots"]
     assert reasons[0]["holders"][0] | {"since": 0} == {"task_id": "a", "amount": 2, "since": 0}
     gates[2].open()
@@ -114,7 +114,7 @@ limits: {calls: {requests: 1/h}}
     spent = asked(folder, "rate")
     assert spent["spent_rate"]["resource"].startswith("calls")
     assert spent["spent_rate"]["until"] > spent["spent_rate"]["since"]
-    folder.run("cancel", "rate")
+    folder.ask("cancel", "rate")
     gates[0].open()
     gates[1].open()
     assert running.ended().code == 1
@@ -137,7 +137,7 @@ def test_an_open_and_a_half_open_breaker(folder: Folder) -> None:
     assert reasons["open_breaker"]["until"] is not None
     half = asked(folder, "half")
     assert half["open_breaker"]["until"] is None
-    folder.run("cancel", "open")
+    folder.ask("cancel", "open")
     gate.open()
     assert running.ended().code == 1
 
@@ -173,19 +173,19 @@ def test_a_pause_of_a_task_and_of_everything(folder: Folder) -> None:
     }
     running = plan(folder, tasks)
     gate.reached()
-    folder.run("pause", "b")
-    folder.run("pause")
+    folder.ask("pause", "b")
+    folder.ask("pause")
     gate.open()
     folder.event("waiting", "b")
-    reasons = folder.json("why", "b")["reasons"]
+    reasons = folder.facts("why", "b")["reasons"]
     assert [(each["kind"], each["everything"]) for each in reasons] == [
         ("paused", False),
         ("paused", True),
     ]
     assert "paused" in asked(folder, "b")
-    assert "interlock resume" in folder.say("status")
-    folder.run("resume", "b")
-    folder.run("resume")
+    assert "interlock resume" in folder.told("status")
+    folder.ask("resume", "b")
+    folder.ask("resume")
     end(folder, running)
 
 
@@ -198,7 +198,7 @@ def test_a_run_that_drains(folder: Folder) -> None:
     folder.draining()
     reasons = asked(folder, "b")
     assert sorted(reasons) == ["draining", "held_claim"]
-    assert folder.json("status")["draining"] is True
+    assert folder.facts("status")["draining"] is True
     gate.open()
     assert running.ended().code == 130
     assert list(asked(folder, "b")) == ["not_carried_out"]
@@ -214,22 +214,22 @@ def test_a_backoff_and_an_unanswered_question(folder: Folder) -> None:
     reasons = asked(folder, "fails")
     assert list(reasons) == ["backoff"]
     assert reasons["backoff"]["attempts"] == 1
-    assert folder.json("why", "fails")["state"] == "retrying"
+    assert folder.facts("why", "fails")["state"] == "retrying"
     folder.event("needs_you", "asks?")
     reasons = asked(folder, "asks?")
     assert list(reasons) == ["unanswered_question"]
     assert reasons["unanswered_question"]["question"] == "May I?"
     assert list(asked(folder, "asks")) == ["unfinished_dependency"]
-    folder.run("answer", "asks?", "yes")
-    folder.run("cancel", "fails")
+    folder.ask("answer", "asks?", "yes")
+    folder.ask("cancel", "fails")
     assert running.ended().code == 1
 
 
 def test_an_attempt_that_was_told_to_stop_and_is_not_gone(folder: Folder) -> None:
     gate, again = folder.gate("a"), folder.gate("again")
-    stubborn = f"if mkdir once; then trap '' TERM; {gate.prompt}; else {again.prompt}; fi"
+    stubborn = f"trap '' TERM; if mkdir once; then {gate.prompt}; else {again.prompt}; fi"
     tasks = {
-        "a": {"prompt": stubborn, "writes": "x", "attempts": 2, "timeout": "1s", "backoff": "1ms"},
+        "a": {"prompt": stubborn, "writes": "x", "attempts": 2, "timeout": "2s", "backoff": "1ms"},
         "b": {"prompt": "true", "writes": "x"},
     }
     running = plan(folder, tasks)
@@ -239,7 +239,7 @@ def test_an_attempt_that_was_told_to_stop_and_is_not_gone(folder: Folder) -> Non
     assert "still_alive" in asked(folder, "a")
     held = asked(folder, "b")["held_claim"]
     assert (held["holder"], held["stopping"]) == ("a", True)
-    folder.run("cancel", "a")
+    folder.ask("cancel", "a")
     gate.open()
     assert running.ended().code == 1
 
@@ -319,9 +319,9 @@ def test_a_run_that_nobody_carries_out(folder: Folder) -> None:
     running.process.wait()
     reasons = asked(folder, "b")
     assert list(reasons) == ["unfinished_dependency", "not_carried_out"]
-    assert reasons["not_carried_out"]["run_id"] == folder.json("status")["run_id"]
+    assert reasons["not_carried_out"]["run_id"] == folder.facts("status")["run_id"]
     assert list(asked(folder, "a")) == ["not_carried_out"]
-    assert folder.json("why", "a")["would_help"] == ["interlock run --resume"]
+    assert folder.facts("why", "a")["would_help"] == ["interlock run --resume"]
     assert "has no task 'nobody'" in folder.refused("why", "nobody")
 
 
