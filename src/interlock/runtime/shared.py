@@ -7,7 +7,7 @@ import contextlib
 import logging
 from collections.abc import Callable
 
-from interlock.errors import AttemptsStillAlive, NotRunning, ShuttingDown
+from interlock.errors import AttemptsStillAlive, NotRunning, ShuttingDown, UsageError
 from interlock.runtime.log import LOGGER
 from interlock.runtime.runtime import Runtime
 from interlock.runtime.wait import undisturbed
@@ -51,6 +51,7 @@ class SharedRuntime:
 
     async def enter(self) -> Runtime:
         """Come in; to be followed by `leave()`."""
+        self.check_loop()
         while not self._over and self._house is not None and self._leave.done():
             await asyncio.wait([self._house])  # it is being left: the next one follows
         self.check_open()
@@ -80,12 +81,21 @@ class SharedRuntime:
         if self._over:
             raise ShuttingDown("this has been shut down, and takes no new work")
 
+    def check_loop(self) -> None:
+        """Raise on any other event loop than that of the Runtime, while there is one."""
+        if self._house is not None and self._house.get_loop() is not asyncio.get_running_loop():
+            raise UsageError(
+                "this is in use on another event loop, and can be awaited only there until it has "
+                "been left; for this event loop make another one"
+            )
+
     def refuse(self) -> None:
         """Let nobody in from now on."""
         self._over = True
 
     async def close(self, *, cancel: bool = False) -> None:
         """Let nobody in, wait for what runs or `cancel` it, and leave. Raises what leaving does."""
+        self.check_loop()
         self.refuse()
         house = self._house
         if house is None:
