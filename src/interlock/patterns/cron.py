@@ -8,7 +8,7 @@ import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import tzinfo
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from interlock.errors import InterlockError, NotRunning, ShuttingDown, UsageError
 from interlock.model.duration import Duration, seconds
@@ -44,7 +44,8 @@ class CronScheduler:
     Jobs are fired only inside the block. Leaving it waits for what is under way, leaving it by an
     error cancels that. At most `max_concurrent` run at once. `config` may have a `timezone` for
     jobs that bring none; otherwise they go by UTC. With a `journal`, a scheduler that was stopped
-    or killed goes on where it was. The other options are those of Runtime.
+    or killed goes on where it was. The other options are those of Runtime. What is not awaited can
+    be called from every thread, such as that of a job which disables itself.
     """
 
     def __init__(
@@ -115,7 +116,10 @@ class CronScheduler:
             overlap=overlap,
             retry=retry,
         )
-        self._roster.check_new(id)
+        self._house.call(self._add, job)
+
+    def _add(self, job: Job) -> None:
+        self._roster.check_new(job.id)
         if self._house.takes_tasks:
             self.runtime.prepare(job.template)
         self._roster.add(job)
@@ -125,6 +129,9 @@ class CronScheduler:
 
     def enable(self, id: str) -> None:
         """Let a job be fired from now on; also one that an earlier life has removed."""
+        self._house.call(self._enable, id)
+
+    def _enable(self, id: str) -> None:
         job = self._roster.find(id, also_removed=True)
         self._roster.switch(job, "enabled")
         if self._clock.is_running:
@@ -133,20 +140,23 @@ class CronScheduler:
 
     def disable(self, id: str) -> None:
         """Fire a job no more, and call off what has not started; `trigger` still runs it."""
-        job = self._roster.find(id)
-        self._roster.switch(job, "disabled")
-        self._firings.call_off(id, "the job was disabled")
-        self._changed()
+        self._house.call(self._end, id, "disabled")
 
     def remove(self, id: str) -> None:
         """Forget a job, and call off what has not started."""
+        self._house.call(self._end, id, "removed")
+
+    def _end(self, id: str, how: Literal["disabled", "removed"]) -> None:
         job = self._roster.find(id)
-        self._roster.switch(job, "removed")
-        self._firings.call_off(id, "the job was removed")
+        self._roster.switch(job, how)
+        self._firings.call_off(id, f"the job was {how}")
         self._changed()
 
     def list(self) -> Entries:
         """All jobs, in the order in which they were added, with what is known of them."""
+        return self._house.call(self._list)
+
+    def _list(self) -> Entries:
         roster = self._roster
         jobs = [job for job in roster.jobs.values() if not roster.is_removed(job)]
         return [roster.row(job, self._firings.of(job.id)) for job in jobs]
@@ -250,6 +260,7 @@ class CronScheduler:
     async def shutdown(self, timeout: Duration = 30.0) -> None:
         """Fire no more, call off what has not started, let what runs finish, then stop it."""
         limit = seconds(timeout, "timeout")
+        self._house.check_loop()
         self._stop()
         self._house.refuse()
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from interlock.errors import InterlockError, NotRunning, ShuttingDown
 from interlock.patterns.cron_book import Book
@@ -13,6 +13,9 @@ from interlock.patterns.cron_job import name_of
 from interlock.patterns.cron_recall import abandon
 from interlock.runtime.runtime import Runtime
 from interlock.runtime.shared import SharedRuntime
+from interlock.runtime.wait import Door
+
+T = TypeVar("T")
 
 LOGGER = logging.getLogger("interlock")
 RENEWED_AFTER = 1_000
@@ -34,6 +37,8 @@ class House:
         self._shared = SharedRuntime(lambda: Runtime(**options), self._opened)
         self._chores: set[asyncio.Task[None]] = set()
         self._writing = False
+        self._door: Door | None = None
+        """The way to the thread of the event loop, while somebody is in there."""
         self.is_kept = self.is_renewing = False
         self.names: set[str] = set()
         """Ids of tasks that this run has seen: it wants each of them once."""
@@ -67,12 +72,24 @@ class House:
 
     async def enter(self) -> Runtime:
         """Come in; to be followed by `leave()`."""
-        return await self._shared.enter()
+        runtime = await self._shared.enter()
+        self._door = Door(asyncio.get_running_loop())
+        return runtime
 
     async def leave(self) -> None:
         """Go; after the last one the run is closed."""
         self._shared.leave()
         await self._shared.vacated()
+        if not self._shared.is_open:
+            self._door = None
+
+    def call(self, function: Callable[..., T], *args: Any) -> T:
+        """Call it on the thread of the event loop; here, while nobody is in there."""
+        return function(*args) if self._door is None else self._door.call(function, *args)
+
+    def check_loop(self) -> None:
+        """Raise on any other event loop than the one this runs on."""
+        self._shared.check_loop()
 
     def refuse(self) -> None:
         """Let nobody in from now on."""
@@ -92,7 +109,10 @@ class House:
             await quiet()
             await self.write(runtime)
         self.is_kept = False
-        await self._shared.close()
+        try:
+            await self._shared.close()
+        finally:
+            self._door = None
 
     def renew_if_old(
         self, renewed: Callable[[], None], failed: Callable[[Exception], None]
@@ -108,8 +128,9 @@ class House:
         try:
             await self.write(self.runtime)
             abandon(self.runtime)
-            await self.leave()
-            await self.enter()
+            self._shared.leave()
+            await self._shared.vacated()
+            await self._shared.enter()
         except ShuttingDown:
             return  # it is being left
         except InterlockError as error:
@@ -123,8 +144,8 @@ class House:
     def write_soon(self) -> None:
         """Have the book written down, while somebody is there to do it."""
         if self._is_durable and self.takes_tasks and not self._writing:
-            self._writing = True
             self._chore(self.write(self.runtime), "cron-book")
+            self._writing = True  # only now: if it had not begun, nobody would ever take it back
 
     async def write(self, runtime: Runtime) -> None:
         """Write down what has changed; it is there for good when this returns."""

@@ -49,6 +49,11 @@ class SharedRuntime:
             return self._entered.result()
         raise NotRunning("nothing runs here at the moment, so there is no Runtime to look at")
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a Runtime, be it one that is just being entered or left."""
+        return self._house is not None
+
     async def enter(self) -> Runtime:
         """Come in; to be followed by `leave()`."""
         self.check_loop()
