@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -248,6 +249,28 @@ def test_a_job_that_was_removed_can_be_added_again() -> None:
 
     played(main)
     assert diary.minutes == [0.5, 1]
+
+
+def test_what_a_job_changes_takes_nothing_of_the_context_of_that_job() -> None:
+    whose = ContextVar("whose", default="nobody's")
+    seen: list[str] = []
+
+    async def other() -> None:
+        seen.append(whose.get())
+
+    async def main(cron: CronScheduler) -> None:
+        async def meddles() -> None:
+            whose.set("of the meddling job")
+            cron.disable("meddles")
+
+        cron.add("meddles", "1m", meddles)
+        cron.add("other", "1m", other)
+        whose.set("of the program")
+        async with cron:
+            await asyncio.sleep(150)
+
+    played(main)
+    assert seen == ["of the program", "of the program"]
 
 
 def test_a_long_life_begins_new_runs_and_forgets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
