@@ -238,7 +238,7 @@ class CronScheduler:
         try:
             for job in self._roster.jobs.values():
                 runtime.prepare(job.template)
-            recall(runtime, self._book)
+            recall(runtime, self._book, self._clock.now())
             for job in list(self._roster.jobs.values()):
                 self._begin(job)
             self._clock.start()
@@ -325,6 +325,7 @@ class CronScheduler:
 
     def _fire(self, runtime: Runtime, now: float) -> None:
         firings: list[tuple[Firing, Task]] = []
+        self._roster.look_back(now)
         due = self._roster.due(now)
         for job in due:
             debt = self._roster.collect(job, now)
@@ -333,9 +334,13 @@ class CronScheduler:
             if not job.overlap and self._firings.one_waits(job.id):
                 self._book.page(job.id).merged += 1
                 continue
-            name = name_of(job.id, moment(debt.due))
-            if name not in self._house.names:
-                firings.append((Firing(job.id, name, "schedule", debt.due), job.task(name)))
+            which = moment(debt.due)
+            name = name_of(job.id, which)
+            if name in self._house.names:
+                if not self._book.page(job.id).may_come_again(debt.due):
+                    continue
+                name = self._house.fresh(job.id, which)
+            firings.append((Firing(job.id, name, "schedule", debt.due), job.task(name)))
         if firings:
             self._submit(runtime, firings, now)
         if due:

@@ -10,6 +10,10 @@ LONGEST_SLEEP = 60.0
 """A sleep is by the clock of the event loop, which stands still while the machine is suspended and
 knows nothing of a wall clock that is set. So the wall clock is looked at that often."""
 
+SET_BACK = 3_600.0
+"""A clock that is set back by no more than that is waited for, so that nothing runs twice. One that
+was a year ahead is not: jobs begin anew."""
+
 
 class Clock:
     """Calls `look` when it is time to; `look` says when the next thing is due, if it knows."""

@@ -387,6 +387,51 @@ def test_a_clock_that_is_set_back_fires_nothing_twice() -> None:
     assert len(names) == len(set(names)) == len(diary.began) == 6
 
 
+@pytest.mark.parametrize("schedule", ["* * * * *", "1m"])
+def test_jobs_begin_anew_when_a_clock_that_was_far_ahead_is_put_right(
+    schedule: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    diary = Diary()
+
+    async def main(cron: CronScheduler, ahead: list[float]) -> list[dict[str, Any]]:
+        ahead[0] = 365 * 86400.0
+        cron.add("job", schedule, diary)
+        cron.add("other", "0 0 1 1 *", diary)
+        async with cron:
+            await asyncio.sleep(190)
+            assert row(cron, "job")["set_back"] is None
+            ahead[0] = 0.0
+            await asyncio.sleep(240)
+            return cron.list()
+
+    job, other = jumping(main)
+    assert len(diary.began) == 3 + 3  # it is noticed within a minute, at 12:04
+    assert job["set_back"] == {"from": "2027-06-01T12:03:00Z", "to": "2026-06-01T12:04:00Z"}
+    assert (job["runs"], job["missed"]) == (6, 0)
+    assert other["next_run"] == datetime(2027, 1, 1, tzinfo=UTC)
+    said = [each for each in caplog.records if each.getMessage() == "cron_clock_set_back"]
+    assert [vars(each)["job"] for each in said] == ["job", "other"]
+
+
+def test_times_that_come_again_on_a_clock_that_is_set_back_by_hours_are_run_again() -> None:
+    """Otherwise nothing would run for as long as that."""
+    diary = Diary()
+
+    async def main(cron: CronScheduler, ahead: list[float]) -> dict[str, Any]:
+        cron.add("job", "* * * * *", diary)
+        async with cron:
+            await asyncio.sleep(2.5 * 3600)
+            ahead[0] = -2 * 3600.0
+            await asyncio.sleep(200)
+            return row(cron, "job")
+
+    told = jumping(main)
+    assert len(diary.began) == 150 + 2  # it is noticed within a minute, at 12:31
+    last = told["last_scheduled"]
+    assert (last["trigger"], last["scheduled_at"]) == ("schedule", "2026-06-01T12:33:00Z")
+    assert last["task_id"] == "cron-job@2026-06-01T12:33:00Z~2"
+
+
 # By hand
 
 
