@@ -18,7 +18,7 @@ from interlock.patterns.cron_batch import Wanted, wanted_jobs
 from interlock.patterns.cron_book import Book, moment
 from interlock.patterns.cron_clock import Clock
 from interlock.patterns.cron_firings import Batch, Firing, Firings, Trigger, firing_of, refused
-from interlock.patterns.cron_house import House
+from interlock.patterns.cron_house import RENEWED_AFTER, House
 from interlock.patterns.cron_job import Job, made, name_of
 from interlock.patterns.cron_recall import recall
 from interlock.patterns.cron_roster import Roster
@@ -70,6 +70,7 @@ class CronScheduler:
             "capacity": capacity,
             "limits": limits,
             "grace": grace,
+            "keep_ended": RENEWED_AFTER,
             # A program that was changed since a firing was cut off runs it as it is now.
             "changed": "rerun",
             "ports": ports,
@@ -217,6 +218,7 @@ class CronScheduler:
                     await handle
             await self._house.write(runtime)
         await self._house.leave()
+        self._renew_if_quiet()
 
     # -- the run ----------------------------------------------------------------------------
 
@@ -369,6 +371,9 @@ class CronScheduler:
             self._book.page(job_id).ended(record)
             self._book.changed(job_id)
             self._house.write_soon()
+        self._renew_if_quiet()
+
+    def _renew_if_quiet(self) -> None:
         if not self._firings:
             self._house.renew_if_old(self._changed, self._failed)
 

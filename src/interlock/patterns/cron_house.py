@@ -19,8 +19,9 @@ T = TypeVar("T")
 
 LOGGER = logging.getLogger("interlock")
 RENEWED_AFTER = 1_000
-"""A run remembers all its tasks, and a scheduler has no end: after so many it begins a new run, in
-a moment in which nothing is under way."""
+"""A run knows the ids of all its tasks, a journal forgets and takes up runs as a whole, and a
+scheduler has no end: after so many tasks it begins a new run, in a moment in which nothing is under
+way. If there is none, a run keeps no more outcomes than that."""
 
 
 class House:
@@ -39,7 +40,8 @@ class House:
         self._writing = False
         self._door: Door | None = None
         """The way to the thread of the event loop, while somebody is in there."""
-        self.is_kept = self.is_renewing = False
+        self._renewal: asyncio.Task[None] | None = None
+        self.is_kept = False
         self.names: set[str] = set()
         """Ids of tasks that this run has seen: it wants each of them once."""
 
@@ -52,6 +54,11 @@ class House:
     def runtime(self) -> Runtime:
         """The Runtime that is open now; NotRunning if none is."""
         return self._shared.runtime
+
+    @property
+    def is_renewing(self) -> bool:
+        """Whether one run is being left for another one."""
+        return self._renewal is not None
 
     @property
     def takes_tasks(self) -> bool:
@@ -71,7 +78,9 @@ class House:
     # -- coming and going -------------------------------------------------------------------
 
     async def enter(self) -> Runtime:
-        """Come in; to be followed by `leave()`."""
+        """Come in; to be followed by `leave()`. A renewal is waited for: it has begun already."""
+        while self._renewal is not None:
+            await asyncio.wait([self._renewal])
         runtime = await self._shared.enter()
         self._door = Door(asyncio.get_running_loop())
         return runtime
@@ -118,9 +127,9 @@ class House:
         self, renewed: Callable[[], None], failed: Callable[[Exception], None]
     ) -> None:
         """Begin a new run if this one has seen enough. To be called when nothing is under way."""
-        if len(self.names) >= RENEWED_AFTER and self.takes_tasks:
-            self.is_renewing = True
-            self._chore(self._renew(renewed, failed), "cron-renewal")
+        alone = self._shared.guests == 1  # nobody but the clock: others may be about to submit
+        if len(self.names) >= RENEWED_AFTER and alone and self.takes_tasks:
+            self._renewal = self._chore(self._renew(renewed, failed), "cron-renewal")
 
     async def _renew(
         self, renewed: Callable[[], None], failed: Callable[[Exception], None]
@@ -136,7 +145,7 @@ class House:
         except InterlockError as error:
             failed(error)
         finally:
-            self.is_renewing = False
+            self._renewal = None
         renewed()
 
     # -- the book ---------------------------------------------------------------------------
@@ -157,7 +166,8 @@ class House:
             finally:
                 self._writing = False
 
-    def _chore(self, work: Coroutine[Any, Any, None], name: str) -> None:
+    def _chore(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work, name=name)
         self._chores.add(task)
         task.add_done_callback(self._chores.discard)
+        return task

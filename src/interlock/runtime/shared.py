@@ -39,7 +39,8 @@ class SharedRuntime:
         self._house: asyncio.Task[None] | None = None
         self._entered: asyncio.Future[Runtime]
         self._leave: asyncio.Future[bool]
-        self._guests = 0
+        self.guests = 0
+        """Those who have come in, or are about to, and have not left."""
         self._over = False
 
     @property
@@ -62,7 +63,7 @@ class SharedRuntime:
         self.check_open()
         if self._house is None:
             self._open()
-        self._guests += 1
+        self.guests += 1
         try:
             return await asyncio.shield(self._entered)
         except BaseException:
@@ -72,8 +73,8 @@ class SharedRuntime:
 
     def leave(self) -> None:
         """One guest less; after the last one the Runtime is left."""
-        self._guests -= 1
-        if not self._guests and not self._leave.done():
+        self.guests -= 1
+        if not self.guests and not self._leave.done():
             self._leave.set_result(False)
 
     async def vacated(self) -> None:

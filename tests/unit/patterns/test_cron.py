@@ -295,6 +295,47 @@ def test_a_long_life_begins_new_runs_and_forgets_nothing(monkeypatch: pytest.Mon
     assert count in (99, 100)
 
 
+def test_whoever_triggers_without_a_pause_keeps_no_new_run_from_beginning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cron_house, "RENEWED_AFTER", 10)
+
+    async def main(cron: CronScheduler) -> tuple[set[str], dict[str, Any]]:
+        runs = set()
+        cron.add("job", "1h", Diary())
+        async with cron:
+            for _ in range(100):
+                assert (await cron.trigger("job"))["status"] == "success"
+                runs.add(cron.runtime.run_id)
+                assert len(cron.runtime.outcomes) <= 10
+            return runs, row(cron, "job")
+
+    runs, told = played(main)
+    assert len(runs) == 10
+    assert (told["last_manual"]["status"], len(told["firings"])) == ("success", 20)
+
+
+def test_a_run_that_is_never_quiet_keeps_only_the_latest_outcomes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cron_house, "RENEWED_AFTER", 10)
+    monkeypatch.setattr("interlock.patterns.cron.RENEWED_AFTER", 10)
+
+    async def main(cron: CronScheduler) -> int:
+        cron.add("long", "1h", Diary(600))
+        cron.add("job", "1h", Diary())
+        async with cron:
+            long = asyncio.create_task(cron.trigger("long"))
+            for _ in range(50):
+                await cron.trigger("job")
+            assert not long.done()
+            kept = len(cron.runtime.outcomes)
+            await long
+            return kept
+
+    assert played(main) == 10
+
+
 # Clocks that jump
 
 
