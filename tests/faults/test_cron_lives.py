@@ -196,6 +196,34 @@ def test_what_was_cut_off_is_brought_to_its_end_in_the_next_life(lives: Lives) -
     assert told["last_scheduled"]["scheduled_at"] == "2026-06-01T13:00:00Z"
 
 
+@pytest.mark.parametrize("crashes", [False, True])
+def test_after_a_life_on_a_clock_that_was_far_ahead_jobs_begin_anew_and_only_once(
+    lives: Lives, crashes: bool
+) -> None:
+    async def program(cron: CronScheduler) -> dict[str, Any]:
+        cron.add("job", "* * * * *", lives.agent(1))
+        async with cron:
+            await asyncio.sleep(150)
+            if crashes:
+                loop: Any = asyncio.get_running_loop()
+                loop.crash()
+                await asyncio.sleep(1)
+            return row(cron)
+
+    lives.began += timedelta(days=365)
+    lives.live(program)
+    lives.began -= timedelta(days=365)
+    lives.down = timedelta(minutes=3)  # of which the last one is within the grace
+    for _ in range(2):
+        before = len(lives.minutes())
+        lives.live(program)
+        assert len(lives.minutes()) - before >= 2
+    crashes = False
+    told = lives.live(program).value()
+    assert told["set_back"]["to"] == "2026-06-01T12:02:30Z"
+    assert told["missed"] == 4
+
+
 @pytest.mark.parametrize("how", ["disabled", "not added", "removed"])
 def test_what_was_cut_off_and_nobody_wants_any_more_does_not_start(lives: Lives, how: str) -> None:
     async def dies(cron: CronScheduler) -> None:

@@ -157,6 +157,30 @@ async def test_names_that_are_no_utf_8_can_be_logged(
     assert b"caf\\udce9" in printed.getvalue()
 
 
+@pytest.mark.parametrize("error", [ZeroDivisionError, SystemExit, KeyboardInterrupt])
+async def test_what_a_callback_raises_is_logged_and_the_run_and_the_other_callbacks_go_on(
+    written: io.BytesIO, error: type[BaseException]
+) -> None:
+    told: list[BaseException | None] = []
+
+    def callback(trouble: BaseException | None) -> None:
+        raise error("in a callback")
+
+    async with Runtime() as rt:
+        handle = rt.submit(abs, -1, id="first")
+        handle.when_settled(callback)
+        handle.when_settled(told.append)
+        assert (await handle).result == 1
+        handle.when_settled(callback)  # it is over already
+        assert (await rt.submit(abs, -2)).result == 2
+    assert told == [None]
+    failures = of(written, "callback_failed")
+    assert [each["task"] for each in failures] == ["first", "first"]
+    assert failures[0]["callback"].endswith("callback")
+    assert f"{error.__name__}: in a callback" in failures[0]["traceback"]
+    assert not of(written, "run_broken")
+
+
 async def test_a_listener_that_raises_is_logged_and_goes_on(written: io.BytesIO) -> None:
     heard = []
 

@@ -8,7 +8,7 @@ import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import tzinfo
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from interlock.errors import InterlockError, NotRunning, ShuttingDown, UsageError
 from interlock.model.duration import Duration, seconds
@@ -18,7 +18,7 @@ from interlock.patterns.cron_batch import Wanted, wanted_jobs
 from interlock.patterns.cron_book import Book, moment
 from interlock.patterns.cron_clock import Clock
 from interlock.patterns.cron_firings import Batch, Firing, Firings, Trigger, firing_of, refused
-from interlock.patterns.cron_house import House
+from interlock.patterns.cron_house import RENEWED_AFTER, House
 from interlock.patterns.cron_job import Job, made, name_of
 from interlock.patterns.cron_recall import recall
 from interlock.patterns.cron_roster import Roster
@@ -44,7 +44,8 @@ class CronScheduler:
     Jobs are fired only inside the block. Leaving it waits for what is under way, leaving it by an
     error cancels that. At most `max_concurrent` run at once. `config` may have a `timezone` for
     jobs that bring none; otherwise they go by UTC. With a `journal`, a scheduler that was stopped
-    or killed goes on where it was. The other options are those of Runtime.
+    or killed goes on where it was. The other options are those of Runtime. What is not awaited can
+    be called from every thread, such as that of a job which disables itself.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class CronScheduler:
             "capacity": capacity,
             "limits": limits,
             "grace": grace,
+            "keep_ended": RENEWED_AFTER,
             # A program that was changed since a firing was cut off runs it as it is now.
             "changed": "rerun",
             "ports": ports,
@@ -115,7 +117,10 @@ class CronScheduler:
             overlap=overlap,
             retry=retry,
         )
-        self._roster.check_new(id)
+        self._house.call(self._add, job)
+
+    def _add(self, job: Job) -> None:
+        self._roster.check_new(job.id)
         if self._house.takes_tasks:
             self.runtime.prepare(job.template)
         self._roster.add(job)
@@ -125,6 +130,9 @@ class CronScheduler:
 
     def enable(self, id: str) -> None:
         """Let a job be fired from now on; also one that an earlier life has removed."""
+        self._house.call(self._enable, id)
+
+    def _enable(self, id: str) -> None:
         job = self._roster.find(id, also_removed=True)
         self._roster.switch(job, "enabled")
         if self._clock.is_running:
@@ -133,20 +141,23 @@ class CronScheduler:
 
     def disable(self, id: str) -> None:
         """Fire a job no more, and call off what has not started; `trigger` still runs it."""
-        job = self._roster.find(id)
-        self._roster.switch(job, "disabled")
-        self._firings.call_off(id, "the job was disabled")
-        self._changed()
+        self._house.call(self._end, id, "disabled")
 
     def remove(self, id: str) -> None:
         """Forget a job, and call off what has not started."""
+        self._house.call(self._end, id, "removed")
+
+    def _end(self, id: str, how: Literal["disabled", "removed"]) -> None:
         job = self._roster.find(id)
-        self._roster.switch(job, "removed")
-        self._firings.call_off(id, "the job was removed")
+        self._roster.switch(job, how)
+        self._firings.call_off(id, f"the job was {how}")
         self._changed()
 
     def list(self) -> Entries:
         """All jobs, in the order in which they were added, with what is known of them."""
+        return self._house.call(self._list)
+
+    def _list(self) -> Entries:
         roster = self._roster
         jobs = [job for job in roster.jobs.values() if not roster.is_removed(job)]
         return [roster.row(job, self._firings.of(job.id)) for job in jobs]
@@ -207,6 +218,7 @@ class CronScheduler:
                     await handle
             await self._house.write(runtime)
         await self._house.leave()
+        self._renew_if_quiet()
 
     # -- the run ----------------------------------------------------------------------------
 
@@ -228,7 +240,7 @@ class CronScheduler:
         try:
             for job in self._roster.jobs.values():
                 runtime.prepare(job.template)
-            recall(runtime, self._book)
+            recall(runtime, self._book, self._clock.now())
             for job in list(self._roster.jobs.values()):
                 self._begin(job)
             self._clock.start()
@@ -250,6 +262,7 @@ class CronScheduler:
     async def shutdown(self, timeout: Duration = 30.0) -> None:
         """Fire no more, call off what has not started, let what runs finish, then stop it."""
         limit = seconds(timeout, "timeout")
+        self._house.check_loop()
         self._stop()
         self._house.refuse()
         try:
@@ -314,6 +327,7 @@ class CronScheduler:
 
     def _fire(self, runtime: Runtime, now: float) -> None:
         firings: list[tuple[Firing, Task]] = []
+        self._roster.look_back(now)
         due = self._roster.due(now)
         for job in due:
             debt = self._roster.collect(job, now)
@@ -322,9 +336,13 @@ class CronScheduler:
             if not job.overlap and self._firings.one_waits(job.id):
                 self._book.page(job.id).merged += 1
                 continue
-            name = name_of(job.id, moment(debt.due))
-            if name not in self._house.names:
-                firings.append((Firing(job.id, name, "schedule", debt.due), job.task(name)))
+            which = moment(debt.due)
+            name = name_of(job.id, which)
+            if name in self._house.names:
+                if not self._book.page(job.id).may_come_again(debt.due):
+                    continue
+                name = self._house.fresh(job.id, which)
+            firings.append((Firing(job.id, name, "schedule", debt.due), job.task(name)))
         if firings:
             self._submit(runtime, firings, now)
         if due:
@@ -353,6 +371,9 @@ class CronScheduler:
             self._book.page(job_id).ended(record)
             self._book.changed(job_id)
             self._house.write_soon()
+        self._renew_if_quiet()
+
+    def _renew_if_quiet(self) -> None:
         if not self._firings:
             self._house.renew_if_old(self._changed, self._failed)
 

@@ -42,6 +42,8 @@ class Page:
     missed: int = 0
     last_scheduled: dict[str, Any] | None = None
     last_manual: dict[str, Any] | None = None
+    set_back: dict[str, str] | None = None
+    """From which moment to which the clock was set back when the job last had to begin anew."""
     firings: list[dict[str, Any]] = field(default_factory=list)
     misses: list[dict[str, Any]] = field(default_factory=list)
 
@@ -56,6 +58,17 @@ class Page:
         }
         self.misses.append(entry)
         del self.misses[:-_RECENT]
+
+    def begin_anew(self, since: float, now: float) -> dict[str, str]:
+        """All up to `since` was done, and now it is far from being as late as that."""
+        self.set_back = {"from": moment(int(since)), "to": moment(int(now))}
+        self.since = now
+        return self.set_back
+
+    def may_come_again(self, due: float) -> bool:
+        """Whether a time that was fired comes again on a clock that was set back by a lot."""
+        until = None if self.set_back is None else at(self.set_back["from"])
+        return until is not None and due <= until
 
     def ended(self, record: dict[str, Any]) -> None:
         """A firing is over; what was run by hand does not stand in the place of the others."""

@@ -124,7 +124,7 @@ def firing_of(name: str) -> Firing | None:
         return None
     job_id, which = found
     trigger: Trigger = "manual" if which.startswith("manual-") else "batch"
-    due = at(which)
+    due = at(which.partition("~")[0])  # `~2`: a time that came again on a clock that was set back
     return Firing(job_id, name, trigger if due is None else "schedule", due)
 
 

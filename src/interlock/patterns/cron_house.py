@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from interlock.errors import InterlockError, NotRunning, ShuttingDown
 from interlock.patterns.cron_book import Book
@@ -13,11 +13,15 @@ from interlock.patterns.cron_job import name_of
 from interlock.patterns.cron_recall import abandon
 from interlock.runtime.runtime import Runtime
 from interlock.runtime.shared import SharedRuntime
+from interlock.runtime.wait import Door
+
+T = TypeVar("T")
 
 LOGGER = logging.getLogger("interlock")
 RENEWED_AFTER = 1_000
-"""A run remembers all its tasks, and a scheduler has no end: after so many it begins a new run, in
-a moment in which nothing is under way."""
+"""A run knows the ids of all its tasks, a journal forgets and takes up runs as a whole, and a
+scheduler has no end: after so many tasks it begins a new run, in a moment in which nothing is under
+way. If there is none, a run keeps no more outcomes than that."""
 
 
 class House:
@@ -34,7 +38,10 @@ class House:
         self._shared = SharedRuntime(lambda: Runtime(**options), self._opened)
         self._chores: set[asyncio.Task[None]] = set()
         self._writing = False
-        self.is_kept = self.is_renewing = False
+        self._door: Door | None = None
+        """The way to the thread of the event loop, while somebody is in there."""
+        self._renewal: asyncio.Task[None] | None = None
+        self.is_kept = False
         self.names: set[str] = set()
         """Ids of tasks that this run has seen: it wants each of them once."""
 
@@ -47,6 +54,11 @@ class House:
     def runtime(self) -> Runtime:
         """The Runtime that is open now; NotRunning if none is."""
         return self._shared.runtime
+
+    @property
+    def is_renewing(self) -> bool:
+        """Whether one run is being left for another one."""
+        return self._renewal is not None
 
     @property
     def takes_tasks(self) -> bool:
@@ -66,13 +78,27 @@ class House:
     # -- coming and going -------------------------------------------------------------------
 
     async def enter(self) -> Runtime:
-        """Come in; to be followed by `leave()`."""
-        return await self._shared.enter()
+        """Come in; to be followed by `leave()`. A renewal is waited for: it has begun already."""
+        while self._renewal is not None:
+            await asyncio.wait([self._renewal])
+        runtime = await self._shared.enter()
+        self._door = Door(asyncio.get_running_loop())
+        return runtime
 
     async def leave(self) -> None:
         """Go; after the last one the run is closed."""
         self._shared.leave()
         await self._shared.vacated()
+        if not self._shared.is_open:
+            self._door = None
+
+    def call(self, function: Callable[..., T], *args: Any) -> T:
+        """Call it on the thread of the event loop; here, while nobody is in there."""
+        return function(*args) if self._door is None else self._door.call(function, *args)
+
+    def check_loop(self) -> None:
+        """Raise on any other event loop than the one this runs on."""
+        self._shared.check_loop()
 
     def refuse(self) -> None:
         """Let nobody in from now on."""
@@ -92,15 +118,18 @@ class House:
             await quiet()
             await self.write(runtime)
         self.is_kept = False
-        await self._shared.close()
+        try:
+            await self._shared.close()
+        finally:
+            self._door = None
 
     def renew_if_old(
         self, renewed: Callable[[], None], failed: Callable[[Exception], None]
     ) -> None:
         """Begin a new run if this one has seen enough. To be called when nothing is under way."""
-        if len(self.names) >= RENEWED_AFTER and self.takes_tasks:
-            self.is_renewing = True
-            self._chore(self._renew(renewed, failed), "cron-renewal")
+        alone = self._shared.guests == 1  # nobody but the clock: others may be about to submit
+        if len(self.names) >= RENEWED_AFTER and alone and self.takes_tasks:
+            self._renewal = self._chore(self._renew(renewed, failed), "cron-renewal")
 
     async def _renew(
         self, renewed: Callable[[], None], failed: Callable[[Exception], None]
@@ -108,14 +137,15 @@ class House:
         try:
             await self.write(self.runtime)
             abandon(self.runtime)
-            await self.leave()
-            await self.enter()
+            self._shared.leave()
+            await self._shared.vacated()
+            await self._shared.enter()
         except ShuttingDown:
             return  # it is being left
         except InterlockError as error:
             failed(error)
         finally:
-            self.is_renewing = False
+            self._renewal = None
         renewed()
 
     # -- the book ---------------------------------------------------------------------------
@@ -123,8 +153,8 @@ class House:
     def write_soon(self) -> None:
         """Have the book written down, while somebody is there to do it."""
         if self._is_durable and self.takes_tasks and not self._writing:
-            self._writing = True
             self._chore(self.write(self.runtime), "cron-book")
+            self._writing = True  # only now: if it had not begun, nobody would ever take it back
 
     async def write(self, runtime: Runtime) -> None:
         """Write down what has changed; it is there for good when this returns."""
@@ -136,7 +166,8 @@ class House:
             finally:
                 self._writing = False
 
-    def _chore(self, work: Coroutine[Any, Any, None], name: str) -> None:
+    def _chore(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work, name=name)
         self._chores.add(task)
         task.add_done_callback(self._chores.discard)
+        return task

@@ -62,13 +62,16 @@ def made(
     if not isinstance(job_id, str) or not job_id.strip():
         raise BlankId(f"a job needs an id, text that is not blank, not {job_id!r}")
     what = f"job {job_id!r}"
+    for name, switch in {"enabled": enabled, "overlap": overlap}.items():
+        if not isinstance(switch, bool):  # "no" would count as yes
+            raise InvalidOption(f"{what}: {name} is {switch!r}; it is True or False")
     job = Job(
         job_id,
         schedule,
         zone_of(timezone, what),
         template(job_id, task, timeout, retry, overlap=overlap),
         seconds(misfire_grace, f"{what}: misfire_grace"),
-        bool(enabled),
+        enabled,
         overlap,
     )
     job.schedule(now)  # only to see that it can be read

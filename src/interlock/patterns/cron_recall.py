@@ -7,15 +7,19 @@ import math
 from interlock.errors import InterlockError
 from interlock.model.task import Task
 from interlock.patterns.cron_book import Book, at
+from interlock.patterns.cron_clock import SET_BACK
 from interlock.patterns.cron_firings import entry, firing_of
 from interlock.runtime.runtime import Runtime
 
 
-def recall(runtime: Runtime, book: Book) -> None:
-    """Put into the book what the run knows and the book does not: it is written a moment later."""
+def recall(runtime: Runtime, book: Book, now: float) -> None:
+    """Put into the book what the run knows and the book does not: it is written a moment later.
+
+    But for what was fired by a clock that was far ahead: jobs do not wait for it to come again.
+    """
     for name in (*(each.task_id for each in runtime.outcomes), *runtime.left_over):
         firing = firing_of(name)
-        if firing is not None and firing.due is not None:
+        if firing is not None and firing.due is not None and firing.due <= now + SET_BACK:
             page = book.page(firing.job_id)
             page.since = None if page.since is None else max(page.since, firing.due)
     for outcome in runtime.outcomes:

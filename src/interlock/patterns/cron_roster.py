@@ -9,6 +9,7 @@ from typing import Any
 from interlock.errors import DuplicateId, UnknownTask
 from interlock.model.outcome import State
 from interlock.patterns.cron_book import Book, Switched
+from interlock.patterns.cron_clock import SET_BACK
 from interlock.patterns.cron_job import Job
 from interlock.patterns.cron_owed import Owed, owed
 from interlock.patterns.cron_schedule import Schedule
@@ -77,6 +78,11 @@ class Roster:
         plan = f"{job.text} in {job.timezone}"
         if page.plan != plan:
             page.plan, page.anchor, page.since = plan, now, None
+        if page.anchor > now + SET_BACK:
+            page.anchor = now
+        if page.since is not None and page.since > now + SET_BACK:
+            back = page.begin_anew(page.since, now)
+            LOGGER.warning("cron_clock_set_back", extra={"job": job.id, **back})
         enabled = self.is_enabled(job)
         if not enabled:
             page.since = None
@@ -86,6 +92,13 @@ class Roster:
             schedule = self._schedules[job.id] = job.schedule(page.anchor)
             self._set_next(job, schedule.after(page.since))
         self._book.changed(job.id)
+
+    def look_back(self, now: float) -> None:
+        """Begin anew with the jobs for which it is much earlier than it was."""
+        for job_id in list(self._next):
+            since = self._book.page(job_id).since
+            if since is not None and since > now + SET_BACK:
+                self.begin(self.jobs[job_id], now)
 
     def stop(self) -> None:
         """Nothing is due any more."""
@@ -137,6 +150,7 @@ class Roster:
             "runs": page.runs,
             "merged": page.merged,
             "missed": page.missed,
+            "set_back": page.set_back,
             "firings": [*page.firings],
             "misses": [*page.misses],
         }

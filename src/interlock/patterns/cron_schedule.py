@@ -24,6 +24,8 @@ from interlock.model.duration import seconds
 from interlock.patterns.cron_zone import change_between, first_moment_of, moment_of, shown_at
 
 _SECOND = timedelta(seconds=1)
+_LONGEST = 100 * 366 * 86_400
+"""Seconds. A job that is due after the year 9999 could not be told of."""
 _EVERY_HOUR = frozenset(range(24))
 _INTERVAL = re.compile(r"\s*\d[\d.\s]*[a-z][\da-z.\s]*", re.I)
 
@@ -85,9 +87,10 @@ def read_schedule(text: str, zone: tzinfo, anchor: float, what: str) -> Schedule
         raise InvalidOption(f"{what}: schedule is {text!r}; write '0 3 * * *' or '15m'")
     if _INTERVAL.fullmatch(text):
         interval = seconds(text, f"{what}: schedule")
-        if interval < 1 or interval != int(interval):
+        if not 1 <= interval <= _LONGEST or interval != int(interval):
             raise InvalidOption(
-                f"{what}: schedule is {text!r}; an interval is whole seconds, at least one"
+                f"{what}: schedule is {text!r}; an interval is whole seconds, from one second to "
+                "a hundred years"
             )
         return Every(int(interval), float(math.floor(anchor)))
     try:

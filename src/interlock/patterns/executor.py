@@ -141,6 +141,7 @@ class ParallelExecutor:
 
     async def shutdown(self, timeout: Duration = 30.0) -> None:
         """Take no more groups, let what runs finish within `timeout`, then stop it."""
+        self._shared.check_loop()
         self._shared.refuse()
         if self._executions:
             await self._shared.runtime.shutdown(timeout)

@@ -95,6 +95,7 @@ class Engine:
     async def open(self) -> Runtime:
         """The run, which stays open; ShuttingDown if there is to be no new work."""
         self._shared.check_open()
+        self._shared.check_loop()
         try:
             return self._shared.runtime
         except NotRunning:
@@ -110,6 +111,7 @@ class Engine:
 
         Without `cancel` what runs is waited for; otherwise it has `timeout` to stop.
         """
+        self._shared.check_loop()
         self._shared.refuse()
         alive: tuple[str, ...] = ()
         try:

@@ -141,6 +141,7 @@ class TaskScheduler:
     async def shutdown(self, timeout: Duration = 30.0) -> None:
         """Take no more agents, let those that run finish within `timeout`, then stop them."""
         limit = seconds(timeout, "timeout")
+        self._shared.check_loop()
         self._shared.refuse()
         try:
             with suppress(NotRunning):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextvars import Context
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from interlock.runtime.shell import Shell
 
 T = TypeVar("T")
+Waiter = Callable[[BaseException | None], None]
 
 
 class Running(NamedTuple):
@@ -56,7 +57,7 @@ class Handle(Generic[T]):
     def __init__(self, submission: Submission, task: Task, manner: Manner | None) -> None:
         self._submission = submission
         self._manner = manner
-        self._waiters: list[Callable[[BaseException | None], None]] | None = None
+        self._waiters: list[Waiter] | None = None
         self.task = task
         """The task as it was taken in, with its claims as they are compared."""
         self.outcome: Outcome[T] | None = None
@@ -137,16 +138,16 @@ class Handle(Generic[T]):
             self.when_settled(partial(_resolve, waiter))
             await waiter
 
-    def when_settled(self, callback: Callable[[BaseException | None], None]) -> None:
+    def when_settled(self, callback: Waiter) -> None:
         """Have this called on the loop once the outcome is there, with None.
 
         With an error, if there will be no outcome. At once, if that is known already. It must be
-        quick, and must not raise.
+        quick; what it raises is logged.
         """
         if self.outcome is not None:
-            callback(None)
+            self._tell((callback,), None)
         elif self._shell.broken is not None:
-            callback(self._shell.broken)
+            self._tell((callback,), self._shell.broken)
         elif self._waiters is None:
             self._waiters = [callback]
         else:
@@ -156,14 +157,22 @@ class Handle(Generic[T]):
         """The one outcome is there."""
         self.outcome = outcome
         waiters, self._waiters = self._waiters, None
-        for waiter in waiters or ():
-            waiter(None)
+        if waiters is not None:
+            self._tell(waiters, None)
 
     def give_up(self, error: BaseException) -> None:
         """There will be no outcome."""
         waiters, self._waiters = self._waiters, None
-        for waiter in waiters or ():
-            waiter(error)
+        if waiters is not None:
+            self._tell(waiters, error)
+
+    def _tell(self, waiters: Iterable[Waiter], error: BaseException | None) -> None:
+        for waiter in waiters:
+            try:
+                waiter(error)
+            except BaseException as trouble:  # noqa: BLE001 - also a sys.exit(): it is not ours
+                # Whoever waits for one task must hurt neither the others who wait nor the run.
+                self._shell.log.callback_failed(self.task.id, waiter, trouble)
 
 
 def _resolve(waiter: asyncio.Future[None], error: BaseException | None) -> None:

@@ -7,6 +7,7 @@ import logging
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from interlock.model.event import Event, Kind
@@ -51,8 +52,14 @@ class Log:
 
     def listener_failed(self, listener: Callable[..., Any], error: BaseException) -> None:
         """A listener raised; it is called again for the next event all the same."""
-        name = getattr(listener, "__qualname__", None) or type(listener).__qualname__
-        self._write(logging.ERROR, "listener_failed", {"listener": name}, error)
+        self._write(logging.ERROR, "listener_failed", {"listener": _name(listener)}, error)
+
+    def callback_failed(
+        self, task_id: str, callback: Callable[..., Any], error: BaseException
+    ) -> None:
+        """What was to be called at the end of a task raised; the run goes on all the same."""
+        about = {"task": task_id, "callback": _name(callback)}
+        self._write(logging.ERROR, "callback_failed", about, error)
 
     def unbound(self, tasks: tuple[str, ...]) -> None:
         """Tasks of a run that was taken up, and that the program did not bring again."""
@@ -104,6 +111,11 @@ class Log:
         except Exception:  # noqa: BLE001 - a stranger's handler or filter must not hurt the run
             if logging.raiseExceptions:  # as the handlers of `logging` do it themselves
                 traceback.print_exc()
+
+
+def _name(function: Callable[..., Any]) -> str:
+    function = function.func if isinstance(function, partial) else function
+    return getattr(function, "__qualname__", None) or type(function).__qualname__
 
 
 def _level(event: Event) -> int:

@@ -7,7 +7,7 @@ import contextlib
 import logging
 from collections.abc import Callable
 
-from interlock.errors import AttemptsStillAlive, NotRunning, ShuttingDown
+from interlock.errors import AttemptsStillAlive, NotRunning, ShuttingDown, UsageError
 from interlock.runtime.log import LOGGER
 from interlock.runtime.runtime import Runtime
 from interlock.runtime.wait import undisturbed
@@ -39,7 +39,8 @@ class SharedRuntime:
         self._house: asyncio.Task[None] | None = None
         self._entered: asyncio.Future[Runtime]
         self._leave: asyncio.Future[bool]
-        self._guests = 0
+        self.guests = 0
+        """Those who have come in, or are about to, and have not left."""
         self._over = False
 
     @property
@@ -49,14 +50,20 @@ class SharedRuntime:
             return self._entered.result()
         raise NotRunning("nothing runs here at the moment, so there is no Runtime to look at")
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a Runtime, be it one that is just being entered or left."""
+        return self._house is not None
+
     async def enter(self) -> Runtime:
         """Come in; to be followed by `leave()`."""
+        self.check_loop()
         while not self._over and self._house is not None and self._leave.done():
             await asyncio.wait([self._house])  # it is being left: the next one follows
         self.check_open()
         if self._house is None:
             self._open()
-        self._guests += 1
+        self.guests += 1
         try:
             return await asyncio.shield(self._entered)
         except BaseException:
@@ -66,8 +73,8 @@ class SharedRuntime:
 
     def leave(self) -> None:
         """One guest less; after the last one the Runtime is left."""
-        self._guests -= 1
-        if not self._guests and not self._leave.done():
+        self.guests -= 1
+        if not self.guests and not self._leave.done():
             self._leave.set_result(False)
 
     async def vacated(self) -> None:
@@ -80,12 +87,21 @@ class SharedRuntime:
         if self._over:
             raise ShuttingDown("this has been shut down, and takes no new work")
 
+    def check_loop(self) -> None:
+        """Raise on any other event loop than that of the Runtime, while there is one."""
+        if self._house is not None and self._house.get_loop() is not asyncio.get_running_loop():
+            raise UsageError(
+                "this is in use on another event loop, and can be awaited only there until it has "
+                "been left; for this event loop make another one"
+            )
+
     def refuse(self) -> None:
         """Let nobody in from now on."""
         self._over = True
 
     async def close(self, *, cancel: bool = False) -> None:
         """Let nobody in, wait for what runs or `cancel` it, and leave. Raises what leaving does."""
+        self.check_loop()
         self.refuse()
         house = self._house
         if house is None:

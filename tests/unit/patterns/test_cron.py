@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -250,6 +251,28 @@ def test_a_job_that_was_removed_can_be_added_again() -> None:
     assert diary.minutes == [0.5, 1]
 
 
+def test_what_a_job_changes_takes_nothing_of_the_context_of_that_job() -> None:
+    whose = ContextVar("whose", default="nobody's")
+    seen: list[str] = []
+
+    async def other() -> None:
+        seen.append(whose.get())
+
+    async def main(cron: CronScheduler) -> None:
+        async def meddles() -> None:
+            whose.set("of the meddling job")
+            cron.disable("meddles")
+
+        cron.add("meddles", "1m", meddles)
+        cron.add("other", "1m", other)
+        whose.set("of the program")
+        async with cron:
+            await asyncio.sleep(150)
+
+    played(main)
+    assert seen == ["of the program", "of the program"]
+
+
 def test_a_long_life_begins_new_runs_and_forgets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run remembers all its tasks; a scheduler that had only one would grow for ever."""
     monkeypatch.setattr(cron_house, "RENEWED_AFTER", 10)
@@ -270,6 +293,47 @@ def test_a_long_life_begins_new_runs_and_forgets_nothing(monkeypatch: pytest.Mon
     assert len(runs) > 8
     assert diary.minutes == list(range(1, 101))
     assert count in (99, 100)
+
+
+def test_whoever_triggers_without_a_pause_keeps_no_new_run_from_beginning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cron_house, "RENEWED_AFTER", 10)
+
+    async def main(cron: CronScheduler) -> tuple[set[str], dict[str, Any]]:
+        runs = set()
+        cron.add("job", "1h", Diary())
+        async with cron:
+            for _ in range(100):
+                assert (await cron.trigger("job"))["status"] == "success"
+                runs.add(cron.runtime.run_id)
+                assert len(cron.runtime.outcomes) <= 10
+            return runs, row(cron, "job")
+
+    runs, told = played(main)
+    assert len(runs) == 10
+    assert (told["last_manual"]["status"], len(told["firings"])) == ("success", 20)
+
+
+def test_a_run_that_is_never_quiet_keeps_only_the_latest_outcomes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cron_house, "RENEWED_AFTER", 10)
+    monkeypatch.setattr("interlock.patterns.cron.RENEWED_AFTER", 10)
+
+    async def main(cron: CronScheduler) -> int:
+        cron.add("long", "1h", Diary(600))
+        cron.add("job", "1h", Diary())
+        async with cron:
+            long = asyncio.create_task(cron.trigger("long"))
+            for _ in range(50):
+                await cron.trigger("job")
+            assert not long.done()
+            kept = len(cron.runtime.outcomes)
+            await long
+            return kept
+
+    assert played(main) == 10
 
 
 # Clocks that jump
@@ -362,6 +426,51 @@ def test_a_clock_that_is_set_back_fires_nothing_twice() -> None:
     told = jumping(main)
     names = [each["task_id"] for each in told["firings"]]
     assert len(names) == len(set(names)) == len(diary.began) == 6
+
+
+@pytest.mark.parametrize("schedule", ["* * * * *", "1m"])
+def test_jobs_begin_anew_when_a_clock_that_was_far_ahead_is_put_right(
+    schedule: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    diary = Diary()
+
+    async def main(cron: CronScheduler, ahead: list[float]) -> list[dict[str, Any]]:
+        ahead[0] = 365 * 86400.0
+        cron.add("job", schedule, diary)
+        cron.add("other", "0 0 1 1 *", diary)
+        async with cron:
+            await asyncio.sleep(190)
+            assert row(cron, "job")["set_back"] is None
+            ahead[0] = 0.0
+            await asyncio.sleep(240)
+            return cron.list()
+
+    job, other = jumping(main)
+    assert len(diary.began) == 3 + 3  # it is noticed within a minute, at 12:04
+    assert job["set_back"] == {"from": "2027-06-01T12:03:00Z", "to": "2026-06-01T12:04:00Z"}
+    assert (job["runs"], job["missed"]) == (6, 0)
+    assert other["next_run"] == datetime(2027, 1, 1, tzinfo=UTC)
+    said = [each for each in caplog.records if each.getMessage() == "cron_clock_set_back"]
+    assert [vars(each)["job"] for each in said] == ["job", "other"]
+
+
+def test_times_that_come_again_on_a_clock_that_is_set_back_by_hours_are_run_again() -> None:
+    """Otherwise nothing would run for as long as that."""
+    diary = Diary()
+
+    async def main(cron: CronScheduler, ahead: list[float]) -> dict[str, Any]:
+        cron.add("job", "* * * * *", diary)
+        async with cron:
+            await asyncio.sleep(2.5 * 3600)
+            ahead[0] = -2 * 3600.0
+            await asyncio.sleep(200)
+            return row(cron, "job")
+
+    told = jumping(main)
+    assert len(diary.began) == 150 + 2  # it is noticed within a minute, at 12:31
+    last = told["last_scheduled"]
+    assert (last["trigger"], last["scheduled_at"]) == ("schedule", "2026-06-01T12:33:00Z")
+    assert last["task_id"] == "cron-job@2026-06-01T12:33:00Z~2"
 
 
 # By hand
@@ -654,6 +763,9 @@ def test_a_task_brings_its_prompt_arguments_and_options() -> None:
         ({"id": " "}, BlankId),
         ({"id": 3}, BlankId),
         ({"schedule": "never"}, InvalidOption),
+        ({"schedule": "10000000000000h"}, InvalidOption),
+        ({"enabled": "no"}, InvalidOption),
+        ({"overlap": "no"}, InvalidOption),
         ({"task": 7}, NotAnAgent),
         ({"task": "tidy up, please"}, InvalidOption),
         ({"task": lambda a, b: None}, NotAnAgent),

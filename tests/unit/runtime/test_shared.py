@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import pytest
 
-from interlock import NotRunning, Runtime, ShuttingDown, State, TaskContext
+from interlock import NotRunning, Runtime, ShuttingDown, State, TaskContext, UsageError
 from interlock.errors import AttemptsStillAlive, InvalidOption
 from interlock.runtime.shared import SharedRuntime
 from interlock.testing.simulated_ports import simulated_ports
@@ -139,3 +141,29 @@ async def test_what_leaving_raises_is_raised_by_close_or_logged(
         stop.set()
         while len(asyncio.all_tasks()) > 1:
             await asyncio.sleep(0)
+
+
+async def test_another_event_loop_is_told_that_it_cannot_come_in_nor_close() -> None:
+    def elsewhere(call: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+        with pytest.raises(UsageError, match="in use on another event loop"):
+            asyncio.run(call())
+
+    shared = _shared()
+    runtime = await shared.enter()
+    await asyncio.to_thread(elsewhere, shared.enter)
+    await asyncio.to_thread(elsewhere, shared.close)
+    assert await shared.enter() is runtime  # nothing was changed by them
+    shared.leave()
+    shared.leave()
+    await shared.vacated()
+
+
+def test_an_event_loop_may_come_after_another_one_has_left() -> None:
+    async def use() -> Runtime:
+        runtime = await shared.enter()
+        shared.leave()
+        await shared.vacated()
+        return runtime
+
+    shared = _shared()
+    assert asyncio.run(use()) is not asyncio.run(use())
