@@ -72,7 +72,11 @@ def made(floor: Floor, manager: Any = None, **options: Any) -> ParallelAgentCoor
 
 
 def threads() -> set[str]:
-    return {each.name for each in threading.enumerate() if each.name.startswith(("task-", "inter"))}
+    """Threads of ours that do not end; one that has said so may take a moment longer."""
+    ours = [each for each in threading.enumerate() if each.name.startswith(("task-", "inter"))]
+    for each in ours:
+        each.join(10)
+    return {each.name for each in ours if each.is_alive()}
 
 
 def test_subtasks_run_in_threads_for_code_that_is_not_async(floor: Floor) -> None:

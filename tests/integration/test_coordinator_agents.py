@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from interlock import AgentFailed, ParallelAgentCoordinator, TaskContext
+from interlock import AgentFailed, ParallelAgentCoordinator, SubTask, TaskContext
 from tests.unit.patterns.coordination import part, statuses
 
 
@@ -138,6 +138,21 @@ def test_a_failed_clean_up_is_logged_as_such_and_the_answer_stands(
     assert [each.message for each in caplog.records] == ["cleanup_failed"]
 
 
+@pytest.mark.parametrize("kind", [Plain, Async])
+@pytest.mark.parametrize("leaves_by", [SystemExit, KeyboardInterrupt])
+def test_a_clean_up_that_wants_to_end_the_program_does_not_undo_what_was_done(
+    kind: type[Plain], leaves_by: type[BaseException]
+) -> None:
+    Plain.story = []
+
+    class Leaves(kind):  # type: ignore[valid-type,misc]
+        def cleanup(self) -> None:
+            raise leaves_by
+
+    (result,) = results_of(Leaves)
+    assert (result["status"], result["result"]) == ("completed", "answer")
+
+
 def test_a_factory_that_fails_is_a_failed_attempt() -> None:
     made: list[int] = []
 
@@ -202,6 +217,34 @@ def _async_returning(agent: Any) -> Any:
         return agent
 
     return make
+
+
+def test_an_agent_that_yields_has_failed_because_nothing_of_it_has_run() -> None:
+    class Yields:
+        def send_prompt(self, prompt: str, context: dict[str, Any]) -> Any:
+            yield "answer"
+
+    class YieldsAsync:
+        async def send_prompt(self, prompt: str, context: dict[str, Any]) -> Any:
+            yield "answer"
+
+    for kind in (Yields, YieldsAsync, _wrapped(Yields), _wrapped_async(YieldsAsync)):
+        (result,) = results_of(kind)
+        assert (result["status"], result["attempts"]) == ("failed", 1)
+        assert "send_prompt() instead of a value" in result["error"]
+
+
+def test_a_subtask_may_be_called_like_the_attempt_of_another() -> None:
+    def agent() -> str:
+        return "done"
+
+    # An agent from a factory works as a child of its attempt, and that has a name as well.
+    once = CONFIG | {"max_retries": 0}
+    with ParallelAgentCoordinator(None, lambda: agent, once) as coord:
+        parts = [part("1", 1), part("1/attempt 1", 1), part("1/attempt 1'", 1)]
+        assert set(statuses(coord.execute_parallel(parts, "T")).values()) == {"completed"}
+        again = coord.execute_parallel([SubTask("attempt 1", "T/1", "x", "", 1, 1)], "T/1")
+        assert statuses(again) == {"attempt 1": "completed"}
 
 
 def test_an_agent_that_says_so_is_not_asked_again() -> None:

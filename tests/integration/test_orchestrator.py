@@ -99,6 +99,7 @@ def test_the_threshold_is_configured() -> None:
     [
         f"Here you are:\n```json\n{json.dumps(ANSWER)}\n```\nGood luck!",
         f"I suggest {json.dumps(ANSWER)}.",
+        f'As [1] and {{others}} say, {{"two": 2}}: {json.dumps(ANSWER)} (see [2])',
         json.dumps({"subtasks": ANSWER}),
         ANSWER,
     ],
@@ -123,6 +124,12 @@ def test_an_answer_with_words_around_it_is_understood(answer: Any) -> None:
             "RULE_SINGLE_AGENT_TESTING",
         ),
         ("[" * 100_000, "no JSON"),
+        # It breaks off: what is inside must not be taken for all of it.
+        ('Well: [{"title": "x", "steps": [{"title": "y"}]}, {"title"', "no JSON"),
+        ('[{"title": "x", "files": ["../../x"]}]', "outside the workspace"),
+        ('[{"title": "x", "files": ["a["]}]', "never closed"),
+        ('[{"title": "x", "files": ["a\\u0000"]}]', "NUL"),
+        ('[{"title": "x", "estimated_duration_minutes": 1e308}]', "estimated_duration_minutes"),
     ],
 )
 def test_an_answer_that_cannot_be_used_is_asked_for_again_and_then_one_agent_does_it_alone(
@@ -201,6 +208,22 @@ def test_all_three_decisions_can_be_plugged_in() -> None:
         merge=merge,
     )
     assert orchestrator.execute_task("T")["result"] == {1: "part 1 done", 2: "part 2 done"}
+
+
+def test_subtasks_that_no_run_would_take_are_a_reason_for_one_agent_alone() -> None:
+    def split(job: Job) -> list[SubTask]:
+        return [SubTask(1, job.id, "x", "", 1, 1, files="../x")]
+
+    result = Orchestrator(CONFIG, Store(), Worker, None, decompose=split).execute_task("T")
+    assert (result["status"], result["decomposed"]) == ("completed", False)
+    assert "outside the workspace" in result["fallback_reason"]
+
+
+def test_what_is_wrong_with_the_context_is_said_before_the_model_is_asked() -> None:
+    model = Model()
+    with pytest.raises(InvalidOption, match=r"context\['places'\]"):
+        Orchestrator(CONFIG, Store(), Worker, model).execute_task("T", {"places": {(1, 2): 3}})
+    assert model.prompts == []
 
 
 def test_what_failed_is_said_and_what_was_done_is_kept() -> None:

@@ -47,6 +47,14 @@ def returned(value: Any) -> Ending:
                 retryable=False,
             )
         )
+    if inspect.isgenerator(value) or inspect.isasyncgen(value):
+        return raised(
+            AgentFailed(
+                f"returned the generator {value.__qualname__}() instead of a value, and nothing of "
+                "it has run: an agent returns its result, and does not yield",
+                retryable=False,
+            )
+        )
     return Ending(State.SUCCEEDED, value)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -25,7 +26,9 @@ from interlock.patterns.coordinator_house import House
 from interlock.patterns.coordinator_models import SubTask, in_order
 from interlock.patterns.coordinator_plan import planned
 from interlock.patterns.coordinator_run import CoordinatedRun
+from interlock.patterns.coordinator_side import Sides
 from interlock.patterns.coordinator_state import Note, Scribe
+from interlock.patterns.coordinator_stream import Result, streamed
 from interlock.runtime.background import Background
 from interlock.runtime.context import current
 from interlock.runtime.ports import Ports
@@ -33,7 +36,9 @@ from interlock.runtime.runtime import Runtime
 from interlock.runtime.shared import SharedRuntime
 from interlock.runtime.wait import undisturbed
 
-Result = dict[str, Any]
+_KEPT = 10_000
+"""The outcomes of so many tasks, and without a journal so many records, can be looked at in
+`runtime`: a coordinator may last for long."""
 
 
 class ParallelAgentCoordinator:
@@ -43,7 +48,8 @@ class ParallelAgentCoordinator:
         results = coordinator.execute_parallel(subtasks, parent_task, context)
 
     `execute_parallel` and `stream` are for code that is not async, and may be called from several
-    threads at once; `await execute(...)` is for code that is. The limit is for all calls together.
+    threads at once; `await execute(...)` is for code that is, while no thread is at work here. The
+    limit is for all calls together.
     As it is, a run is opened by the first call and closed after the last; `with` (or `async with`)
     keeps one open for all calls of a block, and `runtime` is where to ask `why`.
 
@@ -75,16 +81,29 @@ class ParallelAgentCoordinator:
             "ports": ports,
         }
         self._resume = resume
-        self._house = House(lambda: Background(**self._run_options()))
+        self._sides = Sides()
+        self._house = House(self._background, self._sides)
         self._shared = SharedRuntime(lambda: Runtime(**self._run_options()), self._opened)
         self._shared_run: CoordinatedRun | None = None
 
     def _run_options(self) -> dict[str, Any]:
         resume, self._resume = self._resume, None  # what comes after is new
-        return {**self._options, "resume": resume, "max_parallel": self._at_once}
+        return {
+            **self._options,
+            "resume": resume,
+            "max_parallel": self._at_once,
+            "keep_ended": _KEPT,
+        }
+
+    def _background(self) -> tuple[Background, CoordinatedRun]:
+        background = Background(**self._run_options())
+        return background, self._coordinated(background.runtime)
 
     def _opened(self, runtime: Runtime) -> None:
-        self._shared_run = CoordinatedRun(runtime)
+        self._shared_run = self._coordinated(runtime)
+
+    def _coordinated(self, runtime: Runtime) -> CoordinatedRun:
+        return CoordinatedRun(runtime, _KEPT if self._options["journal"] is None else None)
 
     # -- calls ------------------------------------------------------------------------------
 
@@ -122,22 +141,39 @@ class ParallelAgentCoordinator:
     ) -> list[Result]:
         """`execute_parallel` for code on an event loop. Cancelling it cancels the subtasks."""
         results: list[Result] = []
+        interruptions: list[BaseException] = []
 
         def tell(note: Note) -> None:
-            result = self._scribe.write(note)
-            if result is not None:
-                results.append(result)
+            try:
+                if (result := self._scribe.write(note)) is not None:
+                    results.append(result)
+            except BaseException as error:  # noqa: BLE001 - raised again below
+                # Ctrl-C, or sys.exit(): it is meant for the caller, not for the run.
+                interruptions.append(error)
+                assert self._shared_run is not None
+                cancel = self._shared_run.cancel_call
+                asyncio.get_running_loop().call_soon(cancel, call, "its caller was interrupted")
 
         call = self.call(subtasks, parent_task, context, tell)
         if call.groups:
-            await self._shared.enter()
-            try:
+            async with self._on_loop():
                 assert self._shared_run is not None
                 await self._shared_run.carry_out(call)
+        if interruptions:
+            raise interruptions[0]
+        return in_their_order(results)
+
+    @asynccontextmanager
+    async def _on_loop(self) -> AsyncIterator[None]:
+        self._shared.check_open()
+        with self._sides.entered(asyncio.get_running_loop()):
+            await self._house.vacated()
+            await self._shared.enter()
+            try:
+                yield
             finally:
                 self._shared.leave()
                 await undisturbed(self._shared.vacated())
-        return in_their_order(results)
 
     def call(
         self,
@@ -162,6 +198,16 @@ class ParallelAgentCoordinator:
             tells_states=self._scribe.wants_states,
         )
 
+    def check(
+        self, subtasks: Iterable[SubTask], parent_task: Any, context: Mapping[str, Any] | None
+    ) -> None:
+        """For the Orchestrator: raise for what the open run would not take."""
+        call = self.call(subtasks, parent_task, context, lambda _: None)
+        if call.groups:
+            runtime = self.runtime
+            for task in call.tasks(str(call.parent_id), runtime):
+                runtime.prepare(task)
+
     def results_of(self, call: Call, feed: Feed, scribe: Scribe | None = None) -> Iterator[Result]:
         """Carry out a call on a loop in the background, and write down here what it tells.
 
@@ -171,26 +217,16 @@ class ParallelAgentCoordinator:
         if not call.groups:
             return
         self._refuse_inside()
-        with self._house.entered() as (background, run):
-            done = background.start(run.carry_out(call))
-            done.add_done_callback(lambda _: feed.end())
-            try:
-                for note in feed:
-                    if (result := scribe.write(note)) is not None:
-                        yield result
-            except BaseException:  # also Ctrl-C, and a caller who wants no more of it
-                with suppress(NotRunning):
-                    run.runtime.door.call(run.cancel_call, call, "nobody waits for it any more")
-                for note in feed:
-                    scribe.write(note)
-                raise
-            done.result()
+        yield from streamed(self._house, call, feed, scribe)
 
     def _refuse_inside(self) -> None:
         """An agent that waited here would keep its place from those that it waits for."""
-        with suppress(AttemptOver, UnknownTask, NotRunning):
+        try:
             task = current().task
-            for run in self._runs():
+        except AttemptOver:
+            return
+        for run in self._runs():
+            with suppress(UnknownTask, NotRunning):
                 if run.runtime.handle(task.id).task is task:
                     raise WouldDeadlock(
                         f"{task.id!r} is a subtask of this coordinator and would wait for itself; "
@@ -261,13 +297,24 @@ class ParallelAgentCoordinator:
         self._house.leave(wait=True)
 
     async def __aenter__(self) -> Self:
-        await self._shared.enter()
+        self._shared.check_open()
+        loop = asyncio.get_running_loop()
+        self._sides.enter(loop)
+        try:
+            await self._house.vacated()
+            await self._shared.enter()
+        except BaseException:
+            self._sides.leave(loop)
+            raise
         return self
 
     async def __aexit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         self._house.refuse()
-        with suppress(FatalError):  # told by its result
-            await self._shared.close(cancel=error is not None)
+        try:
+            with suppress(FatalError):  # told by its result
+                await self._shared.close(cancel=error is not None)
+        finally:
+            self._sides.leave(asyncio.get_running_loop())
 
 
 def in_their_order(results: Iterable[Result]) -> list[Result]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from interlock.errors import AgentException, InvalidOption
+from interlock.errors import AgentException, DuplicateId, InvalidOption
 from interlock.model.task import Task
 from interlock.runtime.context import TaskContext
 from interlock.runtime.data import copied
@@ -17,6 +18,8 @@ from interlock.runtime.log import LOGGER
 AgentFactory = Callable[[], Any]
 """Makes an agent each time it is called; may be async."""
 
+ATTEMPT = "/attempt "
+"""Between the id of a subtask and the number of an attempt: who works for it."""
 _OWN = ("initialize", "send_prompt", "cleanup")
 _WORK = ("run", "run_step")
 _FLAGS = ("is_initialized", "initialized")
@@ -91,7 +94,7 @@ class Life:
             try:
                 if callable(cleanup := getattr(agent, "cleanup", None)):
                     cleanup()
-            except Exception:  # noqa: BLE001 - a stranger's clean-up; what was done stands
+            except BaseException:  # noqa: BLE001 - a stranger's clean-up; what was done stands
                 _not_cleaned_up(ctx)
 
     async def _on_the_loop(self, ctx: TaskContext, agent: Any) -> Any:
@@ -107,7 +110,9 @@ class Life:
             try:
                 if callable(cleanup := getattr(agent, "cleanup", None)):
                     await _waited(cleanup())
-            except Exception:  # noqa: BLE001 - a stranger's clean-up; what was done stands
+            except asyncio.CancelledError:
+                raise
+            except BaseException:  # noqa: BLE001 - a stranger's clean-up; what was done stands
                 _not_cleaned_up(ctx)
 
     def _work(self, ctx: TaskContext, agent: Any) -> Callable[[], Any] | None:
@@ -120,8 +125,12 @@ class Life:
 
     def _child(self, ctx: TaskContext, agent: Any) -> Handle[Any]:
         """Have somebody work for this attempt; what becomes of it becomes of the attempt."""
-        name = f"{ctx.task.id}/attempt {ctx.attempt}"
-        return ctx.submit(Task(name, agent, prompt=ctx.prompt, claims=ctx.task.claims))
+        name = f"{ctx.task.id}{ATTEMPT}{ctx.attempt}"
+        while True:
+            try:
+                return ctx.submit(Task(name, agent, prompt=ctx.prompt, claims=ctx.task.claims))
+            except DuplicateId:  # there is a subtask that is called like this
+                name += "'"
 
 
 def _makes_async(factory: AgentFactory) -> bool:

@@ -180,9 +180,12 @@ class Call:
         self._tell(Recorded(record))
 
     @property
-    def task_ids(self) -> list[str]:
-        """The ids of the subtasks in the run, once it is submitted."""
-        return list(self._subtasks)
+    def open_ids(self) -> list[str]:
+        """The ids, in the run, of submitted subtasks that have no result yet.
+
+        Those that have one may be forgotten there.
+        """
+        return [each for each in self._subtasks if each not in self._results]
 
     @property
     def is_over(self) -> bool:
@@ -191,7 +194,7 @@ class Call:
 
     def cancel(self, runtime: Runtime, reason: str) -> None:
         """End all that has not ended; on the loop."""
-        handles = [runtime.handle(each) for each in self._subtasks]
+        handles = [runtime.handle(each) for each in self.open_ids]
         # Whoever has not begun goes first, or it would be skipped for those it depends on, or
         # start in their place.
         handles.sort(key=lambda each: _ORDER.get(each.state, 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from contextlib import contextmanager, suppress
 
 from interlock.errors import AttemptsStillAlive, FatalError, NotRunning, ShuttingDown
 from interlock.patterns.coordinator_run import CoordinatedRun
+from interlock.patterns.coordinator_side import Sides
 from interlock.runtime.background import Background
 from interlock.runtime.log import LOGGER
 
@@ -16,9 +18,11 @@ from interlock.runtime.log import LOGGER
 class House:
     """What `SharedRuntime` is on an event loop, for threads: each comes in and goes."""
 
-    def __init__(self, make: Callable[[], Background]) -> None:
+    def __init__(self, make: Callable[[], tuple[Background, CoordinatedRun]], sides: Sides) -> None:
         self._make = make
-        self._lock = threading.Lock()
+        self._sides = sides
+        # Reentrant: the collector of garbage may end a stream in the middle of this.
+        self._lock = threading.RLock()
         self._guests = 0
         self._open: tuple[Background, CoordinatedRun] | None = None
         self._closing: Background | None = None
@@ -40,14 +44,22 @@ class House:
             self.leave()
 
     def enter(self) -> tuple[Background, CoordinatedRun]:
-        with self._lock:
-            self.check_open()
-            if self._open is None:
-                self._wait_for_the_last_one()
-                background = self._make()
-                self._open = background, CoordinatedRun(background.runtime)
-            self._guests += 1
-            return self._open
+        self.check_open()
+        self._sides.enter(None)
+        try:
+            with self._lock:
+                self._guests += 1  # first, so that nobody who leaves meanwhile closes it
+                try:
+                    if self._open is None:
+                        self._wait_for_the_last_one()
+                        self._open = self._make()
+                except BaseException:
+                    self._guests -= 1
+                    raise
+                return self._open
+        except BaseException:
+            self._sides.leave(None)
+            raise
 
     def leave(self, *, wait: bool = False) -> None:
         """One guest less; after the last one the run is left.
@@ -55,25 +67,34 @@ class House:
         Without `wait`, threads that will not stop do not hold anybody up: whoever comes next waits
         for them, for as long as the grace.
         """
-        with self._lock:
-            self._guests -= 1
-            if self._guests or self._open is None:
-                return
-            self._closing, self._open = self._open[0], None
-            background = self._closing
-        with suppress(FatalError, NotRunning):  # told by its result; or over already
-            background.close(wait=wait or not background.runtime.progress().zombies)
+        try:
+            with self._lock:
+                self._guests -= 1
+                if self._guests or self._open is None:
+                    return
+                self._closing, self._open = self._open[0], None
+                background = self._closing
+            with suppress(FatalError, NotRunning):  # told by its result; or over already
+                background.close(wait=wait or not background.runtime.progress().zombies)
+        finally:
+            self._sides.leave(None)
+
+    async def vacated(self) -> None:
+        """For callers on an event loop: wait for what threads have left behind."""
+        if self._closing is not None:
+            await asyncio.to_thread(self._wait_for_the_last_one)
 
     def _wait_for_the_last_one(self) -> None:
         """What is left of it holds its claims against the next one only when it is over."""
-        closing, self._closing = self._closing, None
-        if closing is not None:
-            try:
-                closing.close()
-            except FatalError:
-                pass
-            except AttemptsStillAlive as error:
-                LOGGER.log(logging.WARNING, "left_in_trouble", exc_info=error)
+        with self._lock:
+            closing, self._closing = self._closing, None
+            if closing is not None:
+                try:
+                    closing.close()
+                except (FatalError, NotRunning):
+                    pass
+                except AttemptsStillAlive as error:
+                    LOGGER.log(logging.WARNING, "left_in_trouble", exc_info=error)
 
     def check_open(self) -> None:
         if self._over:
@@ -87,7 +108,12 @@ class House:
         """Let what runs finish within some time, then stop it."""
         self.refuse()
         found = self._open
-        if found is not None:
-            background, run = found
-            with suppress(NotRunning):  # the last one has left meanwhile
-                background.wait(lambda: run.runtime.shutdown(timeout))
+        background = self._closing if found is None else found[0]
+        if background is None or (found is None and background.is_over):
+            return
+        try:
+            background.wait(lambda: background.runtime.shutdown(timeout))
+        except (NotRunning, asyncio.CancelledError):
+            # The last one has left meanwhile; then leaving says who would not stop.
+            with suppress(FatalError, NotRunning):
+                background.close()

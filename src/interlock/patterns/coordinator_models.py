@@ -11,6 +11,9 @@ from interlock.errors import BlankId, InvalidOption
 
 Id: TypeAlias = int | str
 
+_HUGE = 10**100
+"""No number that anybody means, and far from where numbers are infinite."""
+
 
 @dataclass(frozen=True)
 class SubTask:
@@ -40,8 +43,10 @@ class SubTask:
                 raise InvalidOption(f"{self}: {name} is {getattr(self, name)!r}, not text")
         for name in ("estimated_complexity", "estimated_duration_minutes"):
             value = getattr(self, name)
-            if value is not None and (_is_no_number(value) or not 0 <= value < float("inf")):
-                raise InvalidOption(f"{self}: {name} is {value!r}; it is a number, 0 or more")
+            if value is not None and not _is_amount(value):
+                raise InvalidOption(
+                    f"{self}: {name} is {_shown(value)}; it is a number, 0 or more, below 1e100"
+                )
         group = self.parallel_group
         if group is not None and (isinstance(group, bool) or not isinstance(group, int)):
             raise InvalidOption(f"{self}: parallel_group is {group!r}; it is a number, or None")
@@ -71,6 +76,8 @@ def check_id(value: Any, what: str) -> None:
     """Raise for what is no id: neither a number nor text that is not blank."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise InvalidOption(f"{what} is {value!r}; it is a number or text")
+    if isinstance(value, int) and abs(value) >= _HUGE:
+        raise InvalidOption(f"{what} is {_shown(value)}; give a smaller one, or text")
     if isinstance(value, str) and not value.strip():
         raise BlankId(f"{what} is blank; it is a number, or text that is not blank")
 
@@ -80,8 +87,14 @@ def in_order(subtask_id: Id) -> tuple[bool, Id]:
     return isinstance(subtask_id, str), subtask_id
 
 
-def _is_no_number(value: Any) -> bool:
-    return isinstance(value, bool) or not isinstance(value, int | float)
+def _is_amount(value: Any) -> bool:
+    return not isinstance(value, bool) and isinstance(value, int | float) and 0 <= value < _HUGE
+
+
+def _shown(value: Any) -> str:
+    """A number as text; Python itself refuses to write out the longest ones."""
+    huge = isinstance(value, int) and abs(value) >= _HUGE
+    return "a number of more than 100 digits" if huge else repr(value)
 
 
 class AgentPlugin(Protocol):

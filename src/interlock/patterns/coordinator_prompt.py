@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from interlock.errors import InvalidOption
 from interlock.patterns.coordinator_models import SubTask, about
 
 
@@ -15,7 +16,7 @@ class Prompts:
     def __init__(self, parent: Any, context: Mapping[str, Any]) -> None:
         whole = _described("You work on one part of this task", described(parent))
         self._first = f"{whole}\n\n" if whole else ""
-        lines = "\n".join(f"- {name}: {_text(value)}" for name, value in context.items())
+        lines = "\n".join(f"- {name}: {_text(name, value)}" for name, value in context.items())
         self._last = f"\n\nContext:\n{lines}" if lines else ""
 
     def of(self, subtask: SubTask) -> str:
@@ -42,5 +43,13 @@ def _described(what: str, said: tuple[str, str]) -> str:
     return f"{what}: {title}\n{description}".strip() if title else f"{what}:\n{description}"
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+def _text(name: Any, value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, default=str, ensure_ascii=False)
+    except Exception as error:  # it may be anybody's __str__
+        raise InvalidOption(
+            f"context[{name!r}] cannot be written into a prompt: {error!r}; give text, or what "
+            "JSON can hold"
+        ) from error

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 
-from interlock.errors import FatalError
+from interlock.errors import FatalError, UnknownTask
 from interlock.model.event import Event, Kind
 from interlock.model.task import Task
+from interlock.patterns.coordinator_agent import ATTEMPT
 from interlock.patterns.coordinator_call import Call
 from interlock.runtime.log import LOGGER
 from interlock.runtime.runtime import Runtime
@@ -19,10 +21,15 @@ RECORDS = "parallel attempts"
 class CoordinatedRun:
     """Belongs to the thread of the Runtime's event loop, but for its making."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Runtime, records_kept: int | None) -> None:
         self.runtime = runtime
-        self._names: set[str] = set()
+        self._records_kept = records_kept
+        """None: all of them, as in a journal."""
+        self._records: deque[str] = deque()
+        self._ids: set[str] = set()
         """Ids of tasks that this run has seen: its journal wants each of them once."""
+        self._counts: dict[str, int] = {}
+        """How often each of them was wanted, so that nobody counts up from the first one again."""
         self._calls: dict[str, Call] = {}
         """Those that are not over, by the ids of their tasks."""
         runtime.listen(self._heard)
@@ -66,14 +73,19 @@ class CoordinatedRun:
 
     async def _end(self, name: str, call: Call) -> None:
         """Its caller is gone, and it was cancelled: see to it that everything is told."""
-        for outcome in await self.runtime.wait_all(call.task_ids):
+        for outcome in await self.runtime.wait_all(call.open_ids):
             call.settled(outcome)
         await self._keep(name, call)
 
     async def _keep(self, name: str, call: Call) -> None:
         kept = self.runtime.records(RECORDS)
         for number, record in enumerate(call.records, 1):
-            await kept.put(f"{self.runtime.run_id}/{name}/{number}", record)
+            key = f"{self.runtime.run_id}/{name}/{number}"
+            await kept.put(key, record)
+            if self._records_kept is not None:
+                self._records.append(key)
+                if len(self._records) > self._records_kept:
+                    await kept.delete(self._records.popleft())
 
     def cancel(self, reason: str) -> None:
         """End all calls; their results say so."""
@@ -89,9 +101,23 @@ class CoordinatedRun:
     def _name(self, call: Call) -> str:
         """A name for a call that this run has not seen yet."""
         first = "task" if call.parent_id is None else str(call.parent_id).strip() or "task"
-        name, count = first, 1
-        while not self._names.isdisjoint(ids := call.ids(name)):
+        wanted = call.ids(first)
+        count = max(self._counts.get(each, 0) for each in wanted)
+        while True:
             count += 1
-            name = f"{first}~{count}"
-        self._names.update(ids)
-        return name
+            name = first if count == 1 else f"{first}~{count}"
+            ids = call.ids(name)
+            if self._ids.isdisjoint(ids) and not any(map(self._is_of_an_attempt, ids)):
+                self._counts.update(dict.fromkeys(wanted, count))
+                self._ids.update(ids)
+                return name
+
+    def _is_of_an_attempt(self, task_id: str) -> bool:
+        """Whether it is the id of an agent that works for an attempt at a subtask."""
+        if ATTEMPT not in task_id:
+            return False
+        try:
+            self.runtime.handle(task_id)
+        except UnknownTask:
+            return False
+        return True

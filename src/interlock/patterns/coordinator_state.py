@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Callable
 from functools import partial
@@ -78,5 +79,6 @@ class Scribe:
 def _tell(name: str, call: Callable[[], Any]) -> None:
     try:
         call()
-    except Exception:  # noqa: BLE001 - a stranger's store; the work does not depend on it
+    # A plain function cannot be cancelled: what looks like that is an error of its own.
+    except (Exception, asyncio.CancelledError):  # noqa: BLE001 - a stranger's store
         LOGGER.exception("state_manager_failed", extra={"interlock": {"method": name}})

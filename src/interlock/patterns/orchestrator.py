@@ -11,14 +11,14 @@ from typing import Any, Self
 
 from interlock.errors import InterlockError, InvalidOption, OrchestratorException
 from interlock.model.duration import Duration
-from interlock.patterns.coordinator import ParallelAgentCoordinator, Result
+from interlock.patterns.coordinator import ParallelAgentCoordinator
 from interlock.patterns.coordinator_agent import AgentFactory
 from interlock.patterns.coordinator_config import settings
 from interlock.patterns.coordinator_feed import Feed
 from interlock.patterns.coordinator_models import SubTask, about, check_id, id_of
-from interlock.patterns.coordinator_plan import planned
 from interlock.patterns.coordinator_prompt import described
 from interlock.patterns.coordinator_state import Scribe
+from interlock.patterns.coordinator_stream import Result
 from interlock.patterns.orchestrator_answer import INSTRUCTIONS, subtasks_in
 from interlock.patterns.orchestrator_llm import asked
 from interlock.runtime.log import LOGGER
@@ -88,6 +88,7 @@ class Orchestrator:
         own = id_of(task)
         own = own if own is not None else task_id
         check_id(own, "the id of a task")
+        self.coordinator.check((), None, context)  # before anybody is asked
         with self.coordinator.kept_open():
             subtasks, reason = self._split(task, own)
             if subtasks is None:
@@ -127,11 +128,12 @@ class Orchestrator:
         if not self._should_decompose(task):
             return None, None
         try:
-            split = self._decompose
-            subtasks = list(self._ask(task, own) if split is None else split(task))
+            if self._decompose is None:
+                return self._ask(task, own), None
+            subtasks = list(self._decompose(task))
             if not subtasks:
                 raise OrchestratorException(f"task {own!r} was split into nothing")
-            planned(subtasks, _parent(task, own), self._settings.strategy)
+            self.coordinator.check(subtasks, _parent(task, own), None)
         except Exception as error:
             if not self._fallback:
                 if isinstance(error, InterlockError):
@@ -151,7 +153,7 @@ class Orchestrator:
             answer = self._answer(task, own, number, wrong)
             try:
                 subtasks = subtasks_in(answer, own)
-                planned(subtasks, None, self._settings.strategy)
+                self.coordinator.check(subtasks, _parent(task, own), None)
             except InterlockError as error:
                 wrong = str(error)
             else:

@@ -25,6 +25,8 @@ Answer with a JSON list and nothing else. Each entry is an object:
 - "is_test": true if it runs tests; such a subtask needs a parallel_group of its own"""
 
 _FENCED = re.compile(r"```[\w-]*\s*\n(.*?)```", re.DOTALL)
+_BEGIN = re.compile(r'\[\s*\{\s*"|\{\s*"')
+_DECODER = json.JSONDecoder()
 _SHOWN = 5
 _LONGEST = 200
 
@@ -80,15 +82,23 @@ def subtasks_in(answer: Any, parent_id: Id) -> list[SubTask]:
 
 
 def _data(text: str) -> Any:
-    """The JSON of a text: all of it, a fenced block, or from the first bracket to the last."""
-    found = [text, *_FENCED.findall(text)]
-    for first, last in ("[]", "{}"):
-        found.append(text[text.find(first) : text.rfind(last) + 1])
-    for part in found:
+    """The JSON of a text: all of it, a fenced block, or what begins like a list of objects."""
+    for part in (text, *_FENCED.findall(text)):
         try:
             return json.loads(part)
         except (ValueError, RecursionError):
             continue
+    # Not each bracket begins an answer: people and models write [1] and {so on}. An answer that
+    # breaks off is none: what is inside of it must not be taken for all of it.
+    begin = _BEGIN.search(text)
+    while begin is not None:
+        try:
+            data, end = _DECODER.raw_decode(text, begin.start())
+        except (ValueError, RecursionError):
+            break
+        if isinstance(data, list) or "subtasks" in data:
+            return data
+        begin = _BEGIN.search(text, end)
     raise OrchestratorException(f"no JSON: {text[:_LONGEST]!r}")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import os
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from types import TracebackType
@@ -59,6 +60,7 @@ class Background:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._leave: asyncio.Future[bool] | None = None
         self._closing = threading.Lock()
+        self._process = os.getpid()
         threading.Thread(target=self._work, name="interlock", daemon=True).start()
         self._entered.result()
 
@@ -88,16 +90,28 @@ class Background:
 
     def wait(self, start: Callable[[], Awaitable[T]], timeout: float | None = None) -> T:
         """Have something awaited on the loop, and wait for it."""
-        if self._loop is None or self._left.done():
-            raise NotRunning("this has been closed")
+        self._check()
         return self.runtime.door.wait(start, timeout)
 
     def start(self, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
         """Have a coroutine run on the loop, and wait for nothing; cancelling the Future ends it."""
-        if self._loop is None or self._left.done():
+        try:
+            return asyncio.run_coroutine_threadsafe(work, self._check())
+        except BaseException as error:
             work.close()
+            if isinstance(error, RuntimeError):  # its loop was closed at this moment
+                raise NotRunning("this has been closed") from None
+            raise
+
+    def _check(self) -> asyncio.AbstractEventLoop:
+        self._check_process()
+        if self._loop is None or self._left.done():
             raise NotRunning("this has been closed")
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+        return self._loop
+
+    def _check_process(self) -> None:
+        if self._process != os.getpid():  # the thread did not come along
+            raise NotRunning("this belongs to the process that this one was forked from")
 
     def close(
         self, *, cancel: bool = False, timeout: float | None = None, wait: bool = True
@@ -106,7 +120,8 @@ class Background:
 
         Without `wait`, it is left when all has ended, and this returns at once.
         """
-        with self._closing:
+        self._check_process()
+        with self._closing, contextlib.suppress(RuntimeError):  # its loop was closed already
             if self._loop is not None and not self._left.done():
                 self._loop.call_soon_threadsafe(self._end, cancel)
         if wait:

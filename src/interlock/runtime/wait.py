@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import os
 import threading
 import time
 import warnings
@@ -61,6 +62,7 @@ class Door:
     ) -> None:
         self._loop = loop
         self._home = threading.get_ident()
+        self._process = os.getpid()
         self._together = together
         """Does something on the loop, with all that follows from it, in one turn."""
         self._posted: deque[tuple[Callable[..., object], tuple[Any, ...]]] = deque()
@@ -159,6 +161,10 @@ class Door:
             raise TimeoutError(f"not there after {timeout:g} s") from None
 
     def _hand_over(self, callback: Callable[[], Any]) -> None:
+        if (
+            os.getpid() != self._process
+        ):  # the loop's thread did not come along, nobody would answer
+            raise NotRunning("this Runtime belongs to the process that this one was forked from")
         try:
             self._loop.call_soon_threadsafe(callback)
         except RuntimeError:

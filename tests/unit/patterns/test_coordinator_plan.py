@@ -200,3 +200,28 @@ def test_a_parent_may_be_an_object_or_just_an_id() -> None:
     assert "this task: A compiler\n" in Prompts(Parent(), {}).of(part(1))
     assert "this task: 7\n" in Prompts(7, {}).of(part(1))
     assert Prompts(None, {}).of(part(1)) == "Your part: s1"
+
+
+def test_a_context_that_cannot_be_written_down_is_refused_by_name() -> None:
+    circle: dict[str, Any] = {}
+    circle["circle"] = circle
+
+    class Mute:
+        def __str__(self) -> str:
+            raise LookupError
+
+    for context in (circle, {"circle": {(1, 2): 3}}, {"circle": Mute()}):
+        with pytest.raises(InvalidOption, match=r"context\['circle'\]"):
+            Prompts(None, context)
+
+
+@pytest.mark.parametrize(
+    "number", [10**400, 10**5000, 1e308, float("nan")], ids=["1", "2", "3", "4"]
+)
+def test_a_number_that_nobody_means_is_refused_by_name(number: Any) -> None:
+    with pytest.raises(InvalidOption, match=r"subtask 1 .*estimated_complexity"):
+        SubTask(1, "T", "x", "", number, 1)
+    with pytest.raises(InvalidOption, match=r"subtask 1 .*estimated_duration_minutes"):
+        SubTask(1, "T", "x", "", 1, number)
+    with pytest.raises(InvalidOption, match="subtask_id"):
+        SubTask(number, "T", "x", "", 1, 1)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from interlock.patterns.coordinator_call import Call
 from interlock.patterns.coordinator_run import RECORDS
 from tests.unit.patterns.coordination import (
     Notebook,
@@ -150,3 +152,82 @@ def test_without_one_the_journal_keeps_the_records(manager: Any) -> None:
             assert {"T/1", "T/2"} <= {each.task_id for each in coord.runtime.outcomes}
 
     played(main)
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, SystemExit])
+def test_an_interruption_in_the_state_manager_cancels_its_call_and_is_its_callers(
+    interruption: type[BaseException],
+) -> None:
+    class Interrupted(Notebook):
+        def update_subtask(self, subtask_id: Any, state: str) -> None:
+            super().update_subtask(subtask_id, state)
+            if (subtask_id, state) == (1, "completed"):
+                raise interruption
+
+    async def main() -> None:
+        notebook = Interrupted()
+        async with coordinator(Team(s1=sleeps(1), s2=sleeps(50)), notebook) as coord:
+            with pytest.raises(interruption):
+                await coord.execute([part(1, 1), part(2, 1), part(3, 2)], "T")
+            assert notebook.states[2] == ["pending", "in_progress", "cancelled"]
+            assert notebook.states[3] == ["pending", "cancelled"]
+            # The run goes on for others.
+            assert statuses(await coord.execute([part(4)], "T")) == {4: "completed"}
+
+    played(main)
+
+
+def test_a_state_manager_that_seems_cancelled_does_no_harm() -> None:
+    class Cancelled(Notebook):
+        def update_subtask(self, subtask_id: Any, state: str) -> None:
+            raise asyncio.CancelledError
+
+    async def main() -> None:
+        results = await coordinator(Team(), Cancelled()).execute([part(1)], "T")
+        assert statuses(results) == {1: "completed"}
+
+    played(main)
+
+
+def test_a_coordinator_that_lasts_keeps_only_the_latest_outcomes_and_records(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("interlock.patterns.coordinator._KEPT", 3)
+
+    async def main() -> None:
+        team = Team(s29=sleeps(50), s30=sleeps(50))
+        async with coordinator(team, max_parallel_agents=1) as coord:
+            parts = [part(number, 1 + number // 10) for number in range(20)]
+            assert set(statuses(await coord.execute(parts, "T")).values()) == {"completed"}
+            for _ in range(9):
+                await coord.execute([part(1)], "T")
+            assert len(coord.runtime.outcomes) == 3
+            assert len(list(coord.runtime.records(RECORDS).items())) == 3
+            call = asyncio.create_task(coord.execute([part(n, 1) for n in range(20, 31)], "T"))
+            await asyncio.sleep(60)
+            coord.cancel()  # also what has ended and was forgotten belongs to it
+            assert sorted(statuses(await call).values()).count("cancelled") == 1
+
+    played(main)
+
+
+def test_a_name_is_found_without_counting_up_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+    ids = Call.ids
+
+    def watched(self: Call, name: str) -> list[str]:
+        looked.append(name)
+        return ids(self, name)
+
+    monkeypatch.setattr(Call, "ids", watched)
+
+    async def main() -> None:
+        async with coordinator(Team()) as coord:
+            for _ in range(30):
+                await coord.execute([part(1)], "T")
+            await coord.execute([part(2)], "T")
+            assert coord.runtime.handle("T~30/1").state.is_end
+            assert coord.runtime.handle("T/2").state.is_end
+
+    played(main)
+    assert len(looked) <= 3 * 31
