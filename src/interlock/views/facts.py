@@ -39,10 +39,10 @@ class TaskFacts:
     cost: float = 0.0
     error: str = ""
     error_type: str = ""
-    again_of: str = ""
-    """The task that this one does again, because a person asked for it."""
     cause: str = ""
     """Because of which task it was skipped."""
+    again_of: str = ""
+    """The task that this one does again, because a person asked for it."""
     question: str = ""
     """What it asks you."""
     stopping: bool = False
