@@ -167,7 +167,9 @@ def test_a_terminated_run_can_be_resumed_as_well(folder: Folder) -> None:
     folder.run("run", "--resume")
 
 
-def test_what_a_plan_does_not_have_any_more_is_told_and_waits(folder: Folder) -> None:
+def test_who_goes_on_with_a_part_of_a_run_is_told_of_the_rest_which_can_be_gone_on_with(
+    folder: Folder,
+) -> None:
     gate = folder.gate("held")
     three(folder, gate)
     running = going(folder, gate, "plan.yaml")
@@ -175,6 +177,4 @@ def test_what_a_plan_does_not_have_any_more_is_told_and_waits(folder: Folder) ->
     running.process.wait()
     done = folder.resume(gate, "plan.yaml", "--only", "held")
     assert "stay unfinished: last" in done.err
-    assert [task["state"] for task in folder.json("run", "plan.yaml", "--resume")["tasks"]] == [
-        "succeeded"
-    ] * 3
+    assert folder.json("run", "--resume")["progress"]["succeeded"] == 3

@@ -8,7 +8,7 @@ import logging
 import logging.handlers
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from interlock.errors import FatalError, InterlockError, ShuttingDown, UsageError
@@ -23,7 +23,7 @@ from interlock.views.exits import Exit
 from interlock.views.facts import RunFacts, TaskFacts
 from interlock.views.fold import RunFold
 from interlock.views.place import Place
-from interlock.views.request import NAMESPACE, Request
+from interlock.views.request import NAMESPACE, Request, from_record
 from interlock.views.steering import Steering
 
 _LOG_SIZE = 5_000_000
@@ -141,8 +141,13 @@ class Coordinator:
             run = reader.run(rt.run_id)
             self._fold = RunFold(run.id, run.started_at, plan=self._request.title)
             self._fold.take(reader.all_events(run))
+            before = from_record(reader.record(NAMESPACE, run.id))
         rt.listen(self._heard)
-        await rt.records(NAMESPACE).put(rt.run_id, self._request.as_record())
+        asked = self._request
+        if before is not None:
+            # To go on with a part of a run is not to give up the rest of it.
+            asked = replace(asked, only=before.only)
+        await rt.records(NAMESPACE).put(rt.run_id, asked.as_record())
 
     def _heard(self, event: Event) -> None:
         if event.number > self._fold.last:
