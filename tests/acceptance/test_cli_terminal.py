@@ -98,7 +98,7 @@ def test_the_first_ctrl_c_drains_and_says_so(folder: Folder, gate: Gate) -> None
     plan(folder, gate)
     with Window(folder, 100, 30, "run", "plan.yaml") as window:
         gate.reached()
-        window.frame_with("Ctrl-C lets what runs finish, then stops")
+        window.frame_with("Ctrl-C gives what runs its grace, then stops")
         window.press("\x03")
         window.frame_with("Ctrl-C again stops what runs at once")
         gate.open()

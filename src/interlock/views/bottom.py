@@ -14,7 +14,7 @@ from interlock.views.looks import LOOKS, STOPPING
 
 Hints = tuple[str, ...]
 """What Ctrl-C does, from the longest way to say it to the shortest."""
-DRAINS: Hints = ("Ctrl-C lets what runs finish, then stops", "Ctrl-C drains")
+DRAINS: Hints = ("Ctrl-C gives what runs its grace, then stops", "Ctrl-C drains")
 STOPS: Hints = ("Ctrl-C again stops what runs at once", "Ctrl-C stops")
 LEAVES: Hints = ("Ctrl-C ends the watching, not the run", "Ctrl-C leaves")
 

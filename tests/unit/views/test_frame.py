@@ -146,7 +146,7 @@ def test_the_last_line_tells_time_money_and_what_ctrl_c_does() -> None:
         "$1.50",
         "12k tokens",
     ]
-    assert last.rstrip().endswith("Ctrl-C lets what runs finish, then stops")
+    assert last.rstrip().endswith("Ctrl-C gives what runs its grace, then stops")
     assert "Ctrl-C again" in frame(replace(facts, draining=True), why, 120, 24)[-1].plain
     assert "not the run" in frame(facts, why, 120, 24, hints=bottom.LEAVES)[-1].plain
 
