@@ -116,7 +116,7 @@ def test_the_second_ctrl_c_stops_at_once(folder: Folder, gate: Gate) -> None:
     plan(folder, gate)
     with Window(folder, 100, 30, "run", "plan.yaml") as window:
         gate.reached()
-        window.frame_with("Ctrl-C lets")
+        window.frame_with("Ctrl-C gives")
         window.press("\x03")
         window.frame_with("Ctrl-C again")
         window.press("\x03")

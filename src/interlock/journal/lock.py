@@ -69,6 +69,8 @@ class Lock:
         if self._file >= 0:
             with contextlib.suppress(OSError):
                 self._write("")
+                # A child that was forked a moment ago may not have closed its end yet.
+                fcntl.flock(self._file, fcntl.LOCK_UN)
             self.forget()
 
     def forget(self) -> None:
