@@ -6,21 +6,13 @@ The bytes are those of a stranger and come in pieces, cut anywhere.
 from __future__ import annotations
 
 import codecs
-import re
+
+from interlock.model.plain_text import OPEN_STRING, STRING_END, UNFINISHED, plain
 
 _HARMLESS = bytes([*b"\t\n", *range(0x20, 0x7F), *range(0x80, 0xC2), *range(0xC3, 0x100)])
 """Bytes that need no second look. 0xC2 begins, in UTF-8, the control characters beyond ASCII."""
 
-_STRING = r"(?:\x1b[\]P^_X]|[\x9d\x90\x9e\x9f\x98])"
-_BODY = r"[^\x07\x1b\x9c\n]*"
-_SEQUENCE = re.compile(
-    rf"{_STRING}{_BODY}(?:\x07|\x1b\\|\x9c)"  # titles, links, the clipboard, device strings
-    r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, movements of the cursor, modes
-    r"|\x1b[ -/]*[0-Z\\^-~]"
-)
-_UNFINISHED = re.compile(rf"(?:{_STRING}{_BODY}\x1b?|(?:\x1b\[|\x9b)[0-?]*[ -/]*|\x1b[ -/]*)\Z")
 _LONGEST_SEQUENCE = 1 << 16
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class Cleaner:
@@ -31,7 +23,11 @@ class Cleaner:
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._kept = ""
+        self._kept: list[str] = []
+        """What may be the beginning of a sequence, as it came."""
+        self._length = 0
+        self._in_string = False
+        """Whether that is a string, which goes on until something ends it."""
 
     def take(self, data: bytes) -> str:
         """The text that is complete now."""
@@ -40,22 +36,31 @@ class Cleaner:
         text = self._decoder.decode(data)
         if harmless and not data.translate(None, _HARMLESS):
             return text
-        return self._clean(self._kept + text, last=False)
+        # What is kept was looked through before, and is not again for every piece.
+        fits = self._length + len(text) <= _LONGEST_SEQUENCE
+        if self._in_string and fits and not STRING_END.search(text):
+            self._keep(text)
+            return ""
+        return self._clean("".join([*self._kept, text]), last=False)
 
     def rest(self) -> str:
         """What was kept back, now that nothing more will come."""
-        return self._clean(self._kept + self._decoder.decode(b"", True), last=True)
+        return self._clean("".join([*self._kept, self._decoder.decode(b"", True)]), last=True)
+
+    def _keep(self, text: str) -> None:
+        self._kept.append(text)
+        self._length += len(text)
 
     def _clean(self, text: str, last: bool) -> str:
-        self._kept = ""
+        self._kept, self._length, self._in_string = [], 0, False
         if not last:
             # What is no whole sequence after so much text loses its first character at least.
-            begun = _UNFINISHED.search(text, max(0, len(text) - _LONGEST_SEQUENCE))
+            begun = UNFINISHED.search(text, max(0, len(text) - _LONGEST_SEQUENCE))
             if begun is not None:
-                text, self._kept = text[: begun.start()], text[begun.start() :]
+                self._keep(begun[0])
+                self._in_string = OPEN_STRING.match(begun[0]) is not None
+                text = text[: begun.start()]
             elif text.endswith("\r"):
-                text, self._kept = text[:-1], "\r"
-        text = _SEQUENCE.sub("", text)
-        if "\r" in text:
-            text = text.replace("\r\n", "\n").replace("\r", "\n")
-        return _CONTROL.sub("", text)
+                text = text[:-1]
+                self._keep("\r")
+        return plain(text)

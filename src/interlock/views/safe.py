@@ -16,11 +16,12 @@ _MARKS = 3
 """So many accents may sit on one character; more of them only paint over the neighbours."""
 
 # Control sequences, then strings with their end, then any other escape. A string without an end is
-# no reason to hide what follows: it loses what made it one, and is shown.
+# no reason to hide what follows: it loses what made it one, and is shown. Another opener ends it:
+# or a text of nothing but openers would be looked through from each of them.
 _SEQUENCES = re.compile(
     r"""
       (?: \x1b\[ | \x9b ) [0-?]*+ [ -/]*+ [@-~]
-    | (?: \x1b[P\]X^_] | [\x90\x98\x9d\x9e\x9f] ) [^\x07\x1b\x9c]*+ (?: \x07 | \x1b\\ | \x9c )
+    | (?: \x1b[P\]X^_] | [\x90\x98\x9d\x9e\x9f] ) [^\x07\x1b\x80-\x9f]*+ (?: \x07 | \x1b\\ | \x9c )
     | \x1b [ -/]*+ [0-OQ-WYZ`-~]
     """,
     re.VERBOSE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 
 import pytest
@@ -80,3 +81,41 @@ def test_a_sequence_that_never_ends_does_not_swallow_the_rest() -> None:
     text = cleaned(b"\x1b]0;", *[b"x" * 10_000] * 20, b"the end")
     assert text.endswith("the end")
     assert len(text) > 100_000
+
+
+def seconds(pieces: list[bytes]) -> float:
+    begun = time.process_time()
+    cleaned(*pieces)
+    return time.process_time() - begun
+
+
+@pytest.mark.parametrize("cut", [1 << 16, 16])
+@pytest.mark.parametrize("end", [b"", b"\n"])
+@pytest.mark.parametrize(
+    "opener",
+    [
+        *(b"\x1b" + each for each in (b"]", b"P", b"^", b"_", b"X", b"[", b" ", b"")),
+        *(b"\xc2" + each for each in (b"\x9d", b"\x90", b"\x9e", b"\x9f", b"\x98", b"\x9b")),
+        b"\xc2\x9d0;x",
+        b"\x1b[0 ",
+        b"\r",
+    ],
+)
+def test_to_clean_four_times_as_much_takes_about_four_times_as_long(
+    opener: bytes, end: bytes, cut: int
+) -> None:
+    """Not sixteen times, as it does where all is looked through from every opener."""
+
+    def printed(count: int) -> list[bytes]:
+        whole = opener * count + end
+        return [whole[at : at + cut] for at in range(0, len(whole), cut)]
+
+    least = [min(seconds(printed(count)) for _ in range(3)) for count in (6_000, 24_000)]
+    assert least[1] < 9 * least[0] + 0.02
+
+
+@pytest.mark.parametrize("begin", [b"\x1b]0;", b"\xc2\x9d", b"\x1b[", b"\x1b"])
+def test_what_is_kept_back_is_not_looked_through_for_every_byte(begin: bytes) -> None:
+    whole = [begin, *[b"0"] * 40_000]
+    least = [min(seconds(whole[:count]) for _ in range(3)) for count in (10_000, 40_000)]
+    assert least[1] < 9 * least[0] + 0.02

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import unicodedata
 
 import pytest
@@ -65,3 +66,17 @@ def test_no_line_is_endless() -> None:
 
 def test_lines_stay_lines() -> None:
     assert safe.lines("a\x1b[1m\nb\r\nc") == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("opener", ["\x9d", "\x90", "\x98", "\x9e", "\x9f", "\x9b", "\x1b]"])
+def test_to_show_four_times_as_much_takes_about_four_times_as_long(opener: str) -> None:
+    """Not sixteen times, as it does where all is looked through from every opener."""
+
+    def seconds(count: int) -> float:
+        text = opener * count
+        begun = time.process_time()
+        safe.lines(text)
+        return time.process_time() - begun
+
+    least = [min(seconds(count) for _ in range(3)) for count in (6_000, 24_000)]
+    assert least[1] < 9 * least[0] + 0.02
