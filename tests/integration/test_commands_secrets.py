@@ -56,8 +56,9 @@ async def test_a_variable_of_ours_is_in_the_environment_of_no_child(
 async def everything(agent: Command, workspace: Path, caplog: Any, **options: Any) -> bytes:
     """All that is told or written of a run: events, log, journal, output."""
     told: list[Event] = []
+    secrets = options.pop("secrets", [SECRET])
     with caplog.at_level(logging.DEBUG, logger="interlock"):
-        async with Runtime(journal="j.db", secrets=[SECRET]) as rt:
+        async with Runtime(journal="j.db", secrets=secrets) as rt:
             rt.listen(told.append)
             outcome = await rt.submit(agent, id="a", **options)
     logged = [str(getattr(each, "interlock", "")) + each.getMessage() for each in caplog.records]
@@ -115,3 +116,29 @@ async def test_a_secret_in_prompt_and_variables_is_not_in_the_journal(
         agent, workspace, caplog, prompt=f"use {SECRET}", retry=Retry(attempts=2, backoff=0)
     )
     assert SECRET.encode() not in everywhere
+
+
+KEY = "-----BEGIN\r\nline1-of-the-key\r\nline2-of/the-kéy\r\n-----END"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        'echo "$KEY"',
+        'echo "$KEY" | tr -d "\r" >&2; exit 3',
+        'echo "$KEY" | grep line2',
+        f"{sys.executable} -c 'import json, os; print(json.dumps(dict(os.environ)))'",
+    ],
+)
+async def test_a_secret_of_several_lines_is_hidden_everywhere(
+    script: str,
+    workspace: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("KEY", KEY)
+    agent = command(["sh", "-c", script], pass_env=["KEY"])
+    everywhere = await everything(agent, workspace, caplog, secrets=[KEY])
+    assert b"***" in everywhere
+    for part in (b"-of-the-key", b"line2-of", b"the-k"):
+        assert part not in everywhere

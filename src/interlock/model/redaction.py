@@ -4,30 +4,59 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from interlock.errors import InvalidOption
+from interlock.model.plain_text import plain
 
 HIDDEN = "***"
 SHORTEST = 4
 """A shorter one would be found in innocent words all over the record."""
+_LONG_LINE = 16
+"""Of a secret of several lines, a line as long as this is one by itself."""
+
+
+def spellings(secret: str) -> set[str]:
+    """A secret as it may be written: as it is, as it is printed, as JSON has it, and in lines.
+
+    Other codes (base64, percent signs, one letter a line) are not looked for.
+    """
+    whole = {secret, secret.strip(), plain(secret), plain(secret).strip()}
+    lines = {line.strip() for each in whole for line in each.split("\n")}
+    # The first and last line of a key file are those of every other one.
+    lines = {each for each in lines if len(each) >= _LONG_LINE and not each.startswith("-----")}
+    found = {form for each in whole | lines for form in _in_json(each)}
+    return {each for each in found if len(each) >= SHORTEST}
+
+
+def _in_json(text: str) -> Iterator[str]:
+    yield text
+    for encoded in (_as_json(text), json.dumps(text)[1:-1]):
+        yield encoded
+        yield encoded.replace("/", "\\/")
+        yield plain(encoded)
+
+
+def _as_json(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 class Redaction:
-    """Replaces secrets by `***`, wherever text holds one."""
+    """Replaces secrets by `***`, wherever text holds one, in any of its `spellings`."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        listed = sorted({each for each in secrets if each}, key=len, reverse=True)
-        for each in listed:
+        given = {each for each in secrets if each}
+        for each in given:
             if len(each) < SHORTEST:
                 raise InvalidOption(
                     f"a secret of {len(each)} characters would be found everywhere; "
                     f"give secrets of {SHORTEST} or more"
                 )
-        self._listed = listed
-        self._as_json = [json.dumps(each, ensure_ascii=False)[1:-1] for each in listed]
         # The longest first: one secret may be the beginning of another.
+        listed = sorted({form for each in given for form in spellings(each)}, key=len, reverse=True)
+        self._listed = listed
+        self._as_json = [_as_json(each) for each in listed]
         self._text = re.compile("|".join(map(re.escape, listed))) if listed else None
         encoded = [re.escape(each.encode("utf-8", "surrogatepass")) for each in listed]
         self._bytes = re.compile(b"|".join(encoded)) if listed else None
@@ -45,7 +74,7 @@ class Redaction:
 
     def stream(self) -> RedactedStream:
         """For text that comes in pieces, in the middle of a secret too."""
-        return RedactedStream({*self._listed, *self._as_json})
+        return RedactedStream(self._listed, self._text)
 
     def text(self, text: str) -> str:
         return text if self._text is None else self._text.sub(HIDDEN, text)
@@ -71,23 +100,24 @@ class RedactedStream:
     """Takes in pieces of text and gives them out without secrets.
 
     The end of what came is kept back only where it could be the beginning of a secret, so that a
-    line can be seen as soon as it is complete. Secrets are also found as JSON spells them.
+    line can be seen as soon as it is complete.
     """
 
-    def __init__(self, secrets: Iterable[str]) -> None:
-        self._secrets = sorted(secrets, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, self._secrets)))
-        self._longest = len(self._secrets[0]) if self._secrets else 0
+    def __init__(self, longest_first: Sequence[str], pattern: re.Pattern[str] | None) -> None:
+        self._secrets = longest_first
+        self._pattern = pattern
+        self._longest = len(longest_first[0]) if longest_first else 0
         self._kept = ""
 
     def take(self, piece: str) -> str:
         """What can be given out now that this has come, too."""
-        if not self._secrets:
+        if self._pattern is None:
             return piece
         text, at, given = self._kept + piece, 0, []
         if any(each in text for each in self._secrets):
             for found in self._pattern.finditer(text):
-                if found.start() >= self._unfinished(text, at):
+                near = found.start() > len(text) - self._longest
+                if near and found.start() >= self._unfinished(text, at):
                     break  # a longer secret that has begun before may hold this one
                 given += [text[at : found.start()], HIDDEN]
                 at = found.end()
@@ -98,7 +128,7 @@ class RedactedStream:
     def rest(self) -> str:
         """What was kept back, now that nothing more will come."""
         kept, self._kept = self._kept, ""
-        return self._pattern.sub(HIDDEN, kept) if kept else ""
+        return self._pattern.sub(HIDDEN, kept) if self._pattern is not None else ""
 
     def _unfinished(self, text: str, at: int) -> int:
         """Where the longest end of the text, from `at` on, begins with which a secret begins."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,3 +51,52 @@ def test_a_secret_that_begins_like_a_longer_one_waits_for_the_rest() -> None:
 def test_without_secrets_nothing_is_kept_back() -> None:
     stream = Redaction([]).stream()
     assert stream.take("anything") + stream.rest() == "anything"
+
+
+PEM = (
+    "-----BEGIN KEY-----\r\nMIIEvQIBADANBgkqh/kiG9w0\r\n"
+    "AAAAB3NzaC1yc2E+xyz/9876\r\n-----END KEY-----\r\n"
+)
+UMLAUTS = "gehéim-ünï/code"
+
+
+@pytest.mark.parametrize(
+    ("secret", "written"),
+    [
+        (PEM, PEM),
+        (PEM, PEM.replace("\r\n", "\n")),
+        (PEM, PEM.strip()),
+        (PEM, PEM.replace("\r", "")[:-1]),
+        (PEM, json.dumps(PEM)),
+        (PEM, json.dumps(PEM).replace("/", "\\/")),
+        (PEM, json.dumps(PEM.replace("\r", ""))),
+        (PEM, "> AAAAB3NzaC1yc2E+xyz/9876 <"),
+        (PEM, "AAAAB3NzaC1yc2E+xyz\\/9876"),
+        (UMLAUTS, json.dumps(UMLAUTS)),
+        (UMLAUTS, json.dumps(UMLAUTS, ensure_ascii=False)),
+        (UMLAUTS, json.dumps(UMLAUTS).replace("/", "\\/")),
+        ("pass\x1b[1mword\x01", "password"),
+        ("a token\n", "a token"),
+    ],
+)
+def test_a_secret_is_found_however_it_is_spelt(secret: str, written: str) -> None:
+    redaction = Redaction([secret])
+    left = redaction.text(f"before {written} after")
+    stream = redaction.stream()
+    assert "".join(map(stream.take, f"before {written} after")) + stream.rest() == left
+    assert left.startswith("before ")
+    assert left.endswith(" after")
+    for hidden in ("MIIE", "NzaC", "9876", "héim", "code", "word", "token"):
+        assert hidden not in left
+    assert redaction.is_in(written)
+    assert redaction.bytes(written.encode()).decode() == redaction.text(written)
+    assert redaction.may_be_in(json.dumps({"of": written}, ensure_ascii=False))
+    assert "***" in redaction.tree({"of": [written]})["of"][0]
+
+
+def test_what_every_key_file_begins_with_is_no_secret() -> None:
+    assert Redaction([PEM]).text("-----BEGIN KEY-----") == "-----BEGIN KEY-----"
+
+
+def test_short_lines_of_a_secret_are_no_secrets() -> None:
+    assert Redaction(["first line\nsecond line"]).text("second line") == "second line"
