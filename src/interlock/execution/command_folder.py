@@ -12,16 +12,18 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
 from contextlib import suppress
 from pathlib import Path
 
 from interlock.execution.backend import Errand
 from interlock.execution.command_environment import Places
 from interlock.execution.command_log import LogFile
+from interlock.execution.command_removal import remove
 
 OURS = ".interlock"
 _UNSAFE = re.compile(r"[^\w.-]", re.ASCII)
+_DIGEST = 8
+_DIGESTED = re.compile(rf"-[0-9a-f]{{{_DIGEST}}}\Z")
 _LONGEST_NAME = 80
 
 
@@ -34,7 +36,11 @@ class Folder:
         self._task = safe_name(errand.task_id)
         self.log = self._open_log()
         self._tmp = ours / "tmp" / f"{errand.run_id}-{token}"
-        self.places = self._make_places()
+        try:
+            self.places = self._make_places()
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def log_name(self) -> str:
@@ -92,20 +98,11 @@ def own_folder(workspace: Path) -> Path:
 def safe_name(task_id: str) -> str:
     """The name of a folder for a task: its id, if that can be one, and never that of another."""
     name = _UNSAFE.sub("_", task_id)[:_LONGEST_NAME].lstrip(".") or "_"
-    if name == task_id:
+    # What looks as if it had a digest already could be the name of another.
+    if name == task_id and not _DIGESTED.search(name):
         return name
     digest = hashlib.sha256(task_id.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{name}-{digest[:8]}"
-
-
-def remove(folder: Path) -> None:
-    """Remove a folder of ours, whatever an agent has made of it."""
-    shutil.rmtree(folder, ignore_errors=True)
-    if folder.exists():
-        for inside, _, _ in os.walk(folder):
-            with suppress(OSError):
-                os.chmod(inside, 0o700)
-        shutil.rmtree(folder, ignore_errors=True)
+    return f"{name}-{digest[:_DIGEST]}"
 
 
 def remove_temporary(workspace: Path, run_id: str) -> None:

@@ -97,6 +97,12 @@ def test_every_id_has_a_name_for_a_folder_and_no_two_have_the_same(
     assert len(made) < 100
 
 
+def test_an_id_that_looks_like_the_name_of_another_has_another_name() -> None:
+    taken = safe_name("a/b")
+    assert safe_name(taken) != taken
+    assert safe_name(safe_name(taken)) != safe_name(taken)
+
+
 def test_an_attempt_has_its_own_folder_which_goes_with_it(tmp_path: Path) -> None:
     folder = Folder(errand(tmp_path), token=7)
     assert folder.places.prompt_file.read_text() == "do it"
