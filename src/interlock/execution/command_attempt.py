@@ -7,8 +7,10 @@ import select
 import socket
 import subprocess
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from typing import IO
 
 from interlock.execution.backend import Job, Launched
 from interlock.execution.command_environment import (
@@ -28,6 +30,7 @@ from interlock.execution.command_verdict import (
     verdict_of_check,
 )
 from interlock.execution.ending import Ending
+from interlock.execution.scarcity import raise_limit_of_files
 from interlock.execution.supervised import (
     Guarded,
     LastWords,
@@ -54,7 +57,7 @@ class CommandAttempt(SupervisedAttempt):
         self._wanted = wanted
 
     def live(self) -> Ending | None:
-        folder = Folder(self._errand, self.job.token)
+        folder = self.patiently(partial(Folder, self._errand, self.job.token))
         try:
             ending = self._perform(folder)
         finally:
@@ -71,35 +74,30 @@ class CommandAttempt(SupervisedAttempt):
         file = folder.places.prompt_file
         argv = [filled(each, prompt, file) for each in command.argv]
         try:
-            stdin = folder.stdin(filled(command.stdin, prompt, file))
+            stdin = filled(command.stdin, prompt, file)
             ran = self._run_program(folder, argv, stdin, Found(command.errors))
         except ValueError as error:  # text that the system cannot take
             return failed(CANNOT_START, f"{command.name} cannot be started: {error}")
         ending = verdict(command.name, ran)
         if ending.status is State.SUCCEEDED and command.check is not None:
-            check = self._run_program(
-                folder, ["/bin/sh", "-c", command.check], folder.stdin(""), Found({})
-            )
+            check = self._run_program(folder, ["/bin/sh", "-c", command.check], "", Found({}))
             return verdict_of_check(command.check, check) or ending
         return ending
 
-    def _run_program(self, folder: Folder, argv: list[str], stdin: int, found: Found) -> Ran:
+    def _run_program(self, folder: Folder, argv: list[str], stdin: str, found: Found) -> Ran:
         """Run a program until nothing of it is left."""
-        try:
-            call = Call(
-                self._wanted or containment(),
-                os.fsencode(self._errand.workspace),
-                [argument(each) for each in argv],
-                as_bytes(variables(self._errand, folder.places, os.environ)),
-            )
-            start = partial(self._start, call, stdin)
+        call = Call(
+            self._wanted or self.patiently(containment),
+            os.fsencode(self._errand.workspace),
+            [argument(each) for each in argv],
+            as_bytes(variables(self._errand, folder.places, os.environ)),
+            raise_limit_of_files(),
+        )
+        words = LastWords()
+        with self.guarded(partial(self._start, call, folder, stdin)) as guarded:
             streams = [Stream(self._errand.redaction, folder.log, found) for _ in range(2)]
-            words = LastWords()
-            with self.guarded(start) as guarded:
-                self._follow(guarded, streams, words, partial(self._tell, call, folder, words))
-                clean = guarded.supervisor.wait() == 0
-        finally:
-            os.close(stdin)
+            self._follow(guarded, streams, words, partial(self._tell, call, folder, words))
+            clean = guarded.supervisor.wait() == 0
         if not clean:
             # Somebody has killed the supervisor: what it watched is known by its variables.
             lost = Launched(words.pid, words.started, call.containment, words.cgroup)
@@ -108,10 +106,17 @@ class CommandAttempt(SupervisedAttempt):
             each.finish()
         return Ran(argv, words, streams[0], streams[1], found)
 
-    def _start(self, call: Call, stdin: int, control: socket.socket) -> subprocess.Popen[bytes]:
-        pipe = subprocess.PIPE
-        with lent(self.job.lock) as lock:
-            return launch(call, control, stdin, pipe, pipe, self.job.marks, lock)
+    def _start(
+        self, call: Call, folder: Folder, text: str, control: socket.socket
+    ) -> subprocess.Popen[bytes]:
+        with folder.start(text) as stdin, lent(self.job.lock) as lock, ExitStack() as ours:
+            # Not left to Popen: where it gets only one of two pipes, it leaves that open (3.11).
+            with ExitStack() as theirs:
+                (out, out_end), (err, err_end) = (_pipe(ours, theirs) for _ in range(2))
+                supervisor = launch(call, control, stdin, out_end, err_end, self.job.marks, lock)
+            supervisor.stdout, supervisor.stderr = out, err
+            ours.pop_all()
+            return supervisor
 
     def _follow(
         self, guarded: Guarded, streams: list[Stream], words: LastWords, tell: Callable[[], None]
@@ -145,6 +150,13 @@ class CommandAttempt(SupervisedAttempt):
     def _tell(self, call: Call, folder: Folder, words: LastWords) -> None:
         found = words.pid, words.started, call.containment, words.cgroup
         self.reports.launched(self.job, Launched(*found, log=folder.log_name))
+
+
+def _pipe(ours: ExitStack, theirs: ExitStack) -> tuple[IO[bytes], IO[bytes]]:
+    reader, writer = os.pipe()
+    ours.enter_context(kept := os.fdopen(reader, "rb", buffering=0))
+    theirs.enter_context(given := os.fdopen(writer, "wb", buffering=0))
+    return kept, given
 
 
 def _pass_on(pipe: int, stream: Stream) -> int | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import marshal
 import os
+import resource
 
 from interlock.execution.containment import NAMESPACE, enter_namespace
 from interlock.execution.process_supervisor import Supervisor
@@ -26,20 +27,23 @@ def main(control: int, call: int, *locks: int) -> None:
     """
     for each in (control, *locks):
         os.set_inheritable(each, False)
-    containment, folder, argv, env = _read(call)
+    containment, folder, argv, env, files = _read(call)
     if containment == NAMESPACE:
         enter_namespace(control)
     supervisor = Supervisor(control, containment)
     supervisor.split()
     if not argv:
         _try(containment)
+    if files:
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, most))
     _become(control, folder, argv, env)
 
 
-def _read(call: int) -> tuple[str, bytes, list[bytes], dict[bytes, bytes]]:
+def _read(call: int) -> tuple[str, bytes, list[bytes], dict[bytes, bytes], int]:
     with open(call, "rb") as file:
-        containment, folder, argv, env = marshal.loads(file.read())
-    return containment, folder, argv, env
+        containment, folder, argv, env, files = marshal.loads(file.read())
+    return containment, folder, argv, env, files
 
 
 def _become(control: int, folder: bytes, argv: list[bytes], env: dict[bytes, bytes]) -> NoReturn:

@@ -12,7 +12,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from interlock.execution.backend import Errand
@@ -34,30 +35,53 @@ class Folder:
         self._errand = errand
         self._ours = ours = own_folder(errand.workspace)
         self._task = safe_name(errand.task_id)
-        self.log = self._open_log()
         self._tmp = ours / "tmp" / f"{errand.run_id}-{token}"
+        self._log: LogFile | None = None
         try:
             self.places = self._make_places()
         except BaseException:
-            self.close()
+            remove(self._tmp)
             raise
+
+    @property
+    def log(self) -> LogFile:
+        """Made when it is first asked for."""
+        if self._log is None:
+            self._log = self._open_log()
+        return self._log
 
     @property
     def log_name(self) -> str:
         """The log, as seen from the workspace."""
         return self.log.path.relative_to(self._errand.workspace).as_posix()
 
-    def stdin(self, text: str) -> int:
-        """A descriptor of what the program is to read: of nothing, if that is nothing."""
+    @contextmanager
+    def start(self, text: str) -> Iterator[int]:
+        """Have a log, and what the program is to read; nothing of it stays if it cannot start."""
+        is_new = self._log is None
+        try:
+            self.log  # noqa: B018 - it is made here
+            with open(self._stdin(text), "rb", buffering=0) as file:
+                yield file.fileno()
+        except BaseException:
+            if is_new and self._log is not None:
+                self._log.close()
+                self._log.path.unlink(missing_ok=True)
+                self._log = None
+            raise
+
+    def _stdin(self, text: str) -> Path:
         if not text:
-            return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+            return Path(os.devnull)
         path = self._tmp / "stdin"
+        path.unlink(missing_ok=True)
         _write(path, text)
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        return path
 
     def close(self) -> None:
         """The attempt is gone. Its log stays."""
-        self.log.close()
+        if self._log is not None:
+            self._log.close()
         remove(self._tmp)
 
     def _open_log(self) -> LogFile:

@@ -15,6 +15,7 @@ from typing import IO, NamedTuple
 
 from interlock.errors import AgentFailed
 from interlock.execution.containment import CGROUP, GROUP, NAMESPACE, SUBREAPER
+from interlock.execution.scarcity import is_shortage
 from interlock.execution.supervised import LastWords
 
 CONTAINMENTS = (NAMESPACE, CGROUP, SUBREAPER, GROUP)
@@ -42,6 +43,8 @@ class Call(NamedTuple):
     folder: bytes
     argv: list[bytes]
     env: dict[bytes, bytes]
+    files: int = 0
+    """How many descriptors it may have; 0 for as many as we may."""
 
 
 def launch(
@@ -128,9 +131,9 @@ def works(containment: str) -> bool:
         return True
     if sys.platform != "linux":
         return False
-    control, theirs = socket.socketpair()
     held, hold = os.pipe()
     try:
+        control, theirs = socket.socketpair()
         with control:
             with theirs:
                 call = Call(containment, b"/", [], {})
@@ -150,7 +153,9 @@ def works(containment: str) -> bool:
         os.set_blocking(held, False)
         # All that was started had the other end of this pipe: nobody has it any more.
         return worked and words.status == 0 and os.read(held, 1) == b""
-    except OSError:
+    except OSError as error:
+        if is_shortage(error.errno):
+            raise  # which says nothing of the containment
         return False
     finally:
         os.close(held)

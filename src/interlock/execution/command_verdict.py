@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from interlock.execution.command_output import Found, Stream
 from interlock.execution.ending import Ending
+from interlock.execution.scarcity import is_shortage
 from interlock.execution.supervised import LastWords, exit_code, in_words
 from interlock.model.outcome import ErrorRecord, State
 
@@ -36,16 +37,18 @@ class Ran(NamedTuple):
         return in_words(exit_code(self.words.status))
 
 
-def failed(kind: str, message: str) -> Ending:
-    """A failure of a kind."""
-    return Ending(State.FAILED, None, ErrorRecord(kind, message, "", kind not in _FOR_GOOD))
+def failed(kind: str, message: str, *, passing: bool = False) -> Ending:
+    """A failure of a kind. `passing`: even if it is one that is usually for good."""
+    retryable = passing or kind not in _FOR_GOOD
+    return Ending(State.FAILED, None, ErrorRecord(kind, message, "", retryable))
 
 
 def verdict(name: str, ran: Ran) -> Ending:
     """The ending of an agent: what it printed, or what is wrong. Never the exit code alone."""
     words, found = ran.words, ran.found
     if words.failure is not None:
-        return failed(CANNOT_START, _why_not(ran.argv[0], *words.failure))
+        passing = is_shortage(words.failure[0])
+        return failed(CANNOT_START, _why_not(ran.argv[0], *words.failure), passing=passing)
     if found.kind:
         return failed(found.kind, f"{name} {ran.how}, and said: {found.line[:_SHOWN]}")
     if words.status != 0:

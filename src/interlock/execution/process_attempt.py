@@ -47,7 +47,7 @@ class FunctionAttempt(SupervisedAttempt):
 
     def live(self) -> Ending | None:
         call = self._pack()
-        work, theirs = socket.socketpair()
+        work, theirs = self.patiently(socket.socketpair)
         with work, theirs, self.guarded(partial(self._launch, theirs)) as guarded:
             theirs.close()
             return self._follow(guarded, work, call)

@@ -14,6 +14,7 @@ from interlock.execution.command_attempt import CommandAttempt
 from interlock.execution.ending import Ending, raised
 from interlock.execution.process_attempt import FunctionAttempt
 from interlock.execution.process_main import refuse_to_start_again
+from interlock.execution.scarcity import raise_limit_of_files
 from interlock.execution.supervised import SupervisedAttempt
 from interlock.execution.threads import PATIENCE
 
@@ -39,6 +40,7 @@ class Processes:
 
     def submit(self, job: Job) -> None:
         refuse_to_start_again()
+        raise_limit_of_files()
         try:
             if not hasattr(os, "fork"):
                 raise NotImplementedError("agents in processes need Linux or macOS")

@@ -10,11 +10,13 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from interlock.execution.backend import Job, Launched
 from interlock.execution.ending import Ending, raised
+from interlock.execution.scarcity import Made, patiently
 
 try:
     import fcntl
@@ -58,6 +60,7 @@ class SupervisedAttempt:
         """Whether its ending has been reported."""
         self._lock = threading.Lock()
         self._told: float | None = None
+        self._stop = threading.Event()
         self._now: Guarded | None = None
         self._thread = threading.Thread(target=self._run, name=job.name, daemon=True)
 
@@ -68,6 +71,7 @@ class SupervisedAttempt:
         """Tell the process to stop; kill it when the grace is over. Never blocks."""
         with self._lock:
             self._told = grace if self._told is None else min(grace, self._told)
+            self._stop.set()
             self._tell_supervisor()
 
     def do_without_supervisor(self) -> None:
@@ -90,12 +94,8 @@ class SupervisedAttempt:
         self, launch: Callable[[socket.socket], subprocess.Popen[bytes]]
     ) -> Iterator[Guarded]:
         """Start a supervisor. When this is left, it has ended."""
-        control, theirs = socket.socketpair()
-        with control:
-            with theirs:
-                if self.was_told:
-                    raise asyncio.CancelledError("the agent was told to stop before it started")
-                guarded = Guarded(launch(theirs), control)
+        guarded = self.patiently(partial(self._launched, launch))
+        with guarded.control:
             with self._lock:
                 self._now = guarded
                 self._tell_supervisor()
@@ -104,8 +104,24 @@ class SupervisedAttempt:
             finally:
                 with self._lock:
                     self._now = None
-                control.close()  # if we got here by a bug of ours: ends the process as well
+                # If we got here by a bug of ours, this ends the process as well.
+                guarded.control.close()
                 guarded.supervisor.wait()
+
+    def patiently(self, make: Callable[[], Made]) -> Made:
+        """Make something, also if the system is short of what it takes; unless it is to stop."""
+        return patiently(make, self._stop.wait)
+
+    def _launched(self, launch: Callable[[socket.socket], subprocess.Popen[bytes]]) -> Guarded:
+        control, theirs = socket.socketpair()
+        try:
+            with theirs:
+                if self.was_told:
+                    raise asyncio.CancelledError("the agent was told to stop before it started")
+                return Guarded(launch(theirs), control)
+        except BaseException:
+            control.close()
+            raise
 
     def _tell_supervisor(self) -> None:
         if self._now is not None and self._told is not None:

@@ -147,7 +147,20 @@ def test_a_private_home_is_the_same_for_every_attempt(tmp_path: Path) -> None:
 
 def test_standard_input_is_empty_unless_the_command_has_some(tmp_path: Path) -> None:
     folder = Folder(errand(tmp_path), token=1)
-    with open(folder.stdin(""), "rb") as nothing, open(folder.stdin("Hä\n"), "rb") as some:
-        assert nothing.read() == b""
-        assert some.read() == "Hä\n".encode()
+    with folder.start("") as nothing:
+        assert os.read(nothing, 100) == b""
+    for _ in range(2):  # it may be tried again
+        with folder.start("Hä\n") as some:
+            assert os.read(some, 100) == "Hä\n".encode()
     folder.close()
+
+
+def test_of_a_start_that_failed_nothing_stays(tmp_path: Path) -> None:
+    folder = Folder(errand(tmp_path), token=1)
+    with pytest.raises(BlockingIOError), folder.start("Hä\n"):
+        raise BlockingIOError
+    assert not list((tmp_path / ".interlock/logs").rglob("*.log"))
+    with folder.start("Hä\n"):
+        assert folder.log_name.endswith("/2.log")
+    folder.close()
+    assert (tmp_path / folder.log_name).exists()
