@@ -278,6 +278,21 @@ def test_a_process_is_known_by_its_pid_and_its_start_time() -> None:
         assert process.wait() == -signal.SIGKILL
 
 
+def test_a_group_whose_leader_was_buried_is_theirs_only_if_they_were_just_lost(
+    pipes: Pipes,
+) -> None:
+    """Later it could be the group of somebody else who had the same number."""
+    script = f"exec 9>{pipes.held}; read go; sleep 30 <&- &"
+    with subprocess.Popen(["sh", "-c", script], process_group=0, stdin=subprocess.PIPE) as leader:
+        lost = Launched(leader.pid, start_time(leader.pid), "subreaper")
+        leader.communicate(b"\n")
+    assert members(lost.pid)
+    assert sweep([lost]) == []
+    assert pipes.is_anybody_left()
+    assert sweep([lost], just_lost=True) == []
+    assert not pipes.is_anybody_left()
+
+
 def test_a_process_is_known_by_its_variables_wherever_it_went() -> None:
     run_id = _run_id()
     marked = {**os.environ, "INTERLOCK_RUN": run_id, "INTERLOCK_TASK": "a"}

@@ -101,7 +101,7 @@ class CommandAttempt(SupervisedAttempt):
         if not clean:
             # Somebody has killed the supervisor: what it watched is known by its variables.
             lost = Launched(words.pid, words.started, call.containment, words.cgroup)
-            sweep([lost], [self.job.marks])
+            sweep([lost], [self.job.marks], just_lost=True)
         for each in streams:
             each.finish()
         return Ran(argv, words, streams[0], streams[1], found)

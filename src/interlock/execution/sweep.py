@@ -36,15 +36,18 @@ def sweep(
     launched: Collection[Launched],
     marks: Collection[Mapping[str, str]] = (),
     patience: float | None = None,
+    *,
+    just_lost: bool = False,
 ) -> list[int]:
     """Kill these processes, their groups, and all that have one of the marks as variables.
 
-    Comes back when none is left, or after `patience` seconds with those that are.
+    Comes back when none is left, or after `patience` seconds with those that are. `just_lost` says
+    that they were alive a moment ago: then a group is theirs even if its leader is gone.
     """
     if sys.platform != "linux":
         return _end_groups(launched)
     until = None if patience is None else time.monotonic() + patience
-    wanted = _Wanted(launched, marks)
+    wanted = _Wanted(launched, marks, just_lost)
     while True:
         for each in launched:
             _kill_cgroup(each.cgroup)
@@ -91,8 +94,12 @@ class _Wanted:
     """Who is meant: by pid and start time, or by variables."""
 
     def __init__(
-        self, launched: Collection[Launched], marks: Collection[Mapping[str, str]]
+        self,
+        launched: Collection[Launched],
+        marks: Collection[Mapping[str, str]],
+        just_lost: bool = False,
     ) -> None:
+        self._just_lost = just_lost
         self._known = {each.pid: each.started for each in launched if each.started}
         self._marks = [
             frozenset(os.fsencode(f"{name}={value}") for name, value in each.items())
@@ -101,7 +108,7 @@ class _Wanted:
         ]
 
     def is_met(self, pid: int, group: int) -> bool:
-        if self._is_known(pid) or self._is_known(group):
+        if self._is_known(pid) or self._is_known(group) or self._is_without_leader(group):
             return True
         if not self._marks:
             return False
@@ -110,6 +117,14 @@ class _Wanted:
 
     def _is_known(self, pid: int) -> bool:
         return pid in self._known and start_time(pid) == self._known[pid]
+
+    def _is_without_leader(self, group: int) -> bool:
+        """Whether this is the group of one of them that was buried.
+
+        While a group has members, no new process gets its number; so only after a long time could
+        it be the group of another that has come and gone.
+        """
+        return self._just_lost and group in self._known and not start_time(group)
 
 
 def _hold(wanted: _Wanted) -> Iterator[tuple[int, int]]:
