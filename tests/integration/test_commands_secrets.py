@@ -13,6 +13,7 @@ import pytest
 from interlock import Command, Event, Retry, Runtime, command
 from interlock.execution.process_table import living
 from tests.integration.command_world import HOLDING, Pipes, contained, pipes
+from tests.ordinary import ordinarily
 
 __all__ = ["pipes"]
 
@@ -142,3 +143,17 @@ async def test_a_secret_of_several_lines_is_hidden_everywhere(
     assert b"***" in everywhere
     for part in (b"-of-the-key", b"line2-of", b"the-k"):
         assert part not in everywhere
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("containment", ["subreaper", "group"])
+def test_a_program_cannot_read_our_variables(containment: str) -> None:
+    script = """
+import os
+from interlock import Task, command, run
+agent = command(["sh", "-c", f"cat /proc/{os.getpid()}/environ; cat /proc/self/environ"])
+print(*(each.result or each.reason for each in run([Task("a", agent)])))
+"""
+    said = ordinarily(script, CANARY=CANARY, INTERLOCK_CONTAINMENT=containment)
+    assert "INTERLOCK_TASK=a" in said  # it may still look at itself
+    assert CANARY not in said

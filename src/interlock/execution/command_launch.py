@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import IO, NamedTuple
 
 from interlock.errors import AgentFailed
-from interlock.execution.containment import CGROUP, GROUP, NAMESPACE, SUBREAPER
+from interlock.execution.containment import CGROUP, GROUP, NAMESPACE, SUBREAPER, be_private
 from interlock.execution.scarcity import is_shortage
 from interlock.execution.supervised import LastWords
 
@@ -62,6 +62,8 @@ def launch(
     that a start takes. A server that forks would take 2 ms, and be one more thing that can die;
     agents run for seconds at least.
     """
+    if call.argv and call.containment != NAMESPACE:
+        be_private()  # a program that sees us could read there all that it is not given
     reader, writer = os.pipe()
     try:
         fds = [control.fileno(), reader, *([] if lock is None else [lock])]
