@@ -13,6 +13,8 @@ LONGEST_RESULT = 1 << 16
 _LONGEST_LINE = 1 << 16
 """A longer line is looked at in pieces."""
 _OVERLAP = 1 << 12
+_AT_ONCE = 2_000
+"""So many characters a pattern is tried on at once: the time it takes may grow with their cube."""
 _SHOWN = 500
 
 
@@ -29,19 +31,40 @@ class Found:
         self.line = ""
 
     def look(self, lines: str) -> None:
-        """Look through some lines, all at once; a pattern has to fit into one of them."""
-        if self.kind or not self._patterns:
+        """Look through some lines; a pattern has to fit into one of them.
+
+        As many lines as are not too long together are looked through at once. A line that is too
+        long by itself is looked at in pieces that overlap by half.
+        """
+        if not self._patterns:
             return
-        best = len(lines) + 1
+        begin = 0
+        while begin < len(lines) and not self.kind:
+            end = begin + _AT_ONCE
+            if end >= len(lines):
+                end = following = len(lines)
+            elif whole := lines.rfind("\n", begin, end) + 1:
+                end = following = whole
+            else:
+                following = end - _AT_ONCE // 2
+            self._look_between(lines, begin, end)
+            begin = following
+
+    def _look_between(self, lines: str, begin: int, end: int) -> None:
+        best = end
         for kind, pattern in self._patterns:
-            for found in pattern.finditer(lines):
-                begin = lines.rfind("\n", 0, found.start()) + 1
-                if begin >= best:
+            for found in pattern.finditer(lines, begin, end):
+                first = lines.rfind("\n", 0, found.start()) + 1
+                if first >= best:
                     break
-                line = lines[begin:].partition("\n")[0]
-                if found.end() > begin + len(line) and not pattern.search(line):
+                last = lines.find("\n", first)
+                last = len(lines) if last < 0 else last
+                more = min(last, end + _AT_ONCE // 2)
+                if found.end() > last and not pattern.search(lines, max(first, begin), last):
                     continue  # it reached over the end of the line
-                best, self.kind, self.line = begin, kind, line
+                if found.end() == end < last and not pattern.match(lines, found.start(), more):
+                    continue  # it took the end of the piece for that of the line
+                best, self.kind, self.line = first, kind, lines[first:last]
                 break
 
 

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from interlock.errors import InvalidOption
+from interlock.model.error_pattern import checked_patterns
 
 Home = Literal["user", "private"]
 
@@ -47,16 +48,6 @@ def command(
         check=check,
         home=home,
     )
-
-
-def _patterns(kind: str, given: Iterable[str]) -> tuple[str, ...]:
-    listed = (given,) if isinstance(given, str) else tuple(given)
-    for each in listed:
-        try:
-            re.compile(each)
-        except (re.error, TypeError) as error:
-            raise InvalidOption(f"errors: {each!r}, for {kind}, is no pattern: {error}") from None
-    return listed
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -113,7 +104,7 @@ class Command:
         _set(self, "stdin", stdin)
         _set(self, "env", MappingProxyType(given))
         _set(self, "pass_env", passed)
-        patterns = {kind: _patterns(kind, each) for kind, each in (errors or {}).items()}
+        patterns = {kind: checked_patterns(kind, each) for kind, each in (errors or {}).items()}
         _set(self, "errors", MappingProxyType(patterns))
         _set(self, "check", check)
         _set(self, "home", home)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -126,15 +127,27 @@ def test_a_disk_that_is_full_ends_the_log_and_nothing_else(tmp_path: Path) -> No
         ([b"the limit\n"], "", ""),
         ([b"HTTP\n401\n"], "", ""),
         ([b"HTTP\n401\nHTTP\t401\n"], "auth_error", "HTTP\t401"),
+        ([b"x" * 1_995 + b" HTTP 401 " + b"x" * 5_000 + b"\n"], "auth_error", None),
+        ([b"ok\n" * 5_000 + b"limit\n"], "rate_limited", "limit"),
+        ([b"busy" * 2_000 + b".\n"], "", ""),
+        ([b"x" * 5_000 + b"busy\n"], "model_error", None),
+        ([b"x" * 1_500 + b" trace: " + b"x" * 9_000 + b"\n"], "crash", None),
         ([b"x" * 70_000, b" HTTP 401"], "auth_error", None),
         ([b"x" * 65_530 + b" HTTP", b" 401" + b"x" * 70_000], "auth_error", None),
     ],
-    ids=range(9),
+    ids=range(14),
 )
 def test_a_pattern_is_found_in_a_line_and_the_first_line_counts(
     output: list[bytes], kind: str, line: str | None, tmp_path: Path
 ) -> None:
-    found = Found({"auth_error": (r"HTTP\s+401",), "rate_limited": ("^limit$",)})
+    found = Found(
+        {
+            "auth_error": (r"HTTP\s+401",),
+            "rate_limited": ("^limit$",),
+            "model_error": ("busy$",),
+            "crash": ("trace:.*",),
+        }
+    )
     log = LogFile(tmp_path / "log")
     stream = Stream(Redaction([]), log, found)
     for each in output:
@@ -143,3 +156,20 @@ def test_a_pattern_is_found_in_a_line_and_the_first_line_counts(
     log.close()
     assert found.kind == kind
     assert line is None or found.line == line
+
+
+@pytest.mark.parametrize("pattern", [r"\s+x", r"\w+\s?:"])
+@pytest.mark.parametrize("character", [" ", "\n", "a"])
+def test_to_look_through_four_times_as_much_takes_about_four_times_as_long(
+    pattern: str, character: str
+) -> None:
+    """Not sixteen times, as it does where a pattern is tried on all of it at once."""
+
+    def seconds(count: int) -> float:
+        found, text = Found({"a": (pattern,)}), character * count
+        begun = time.process_time()
+        found.look(text)
+        return time.process_time() - begun
+
+    least = [min(seconds(count) for _ in range(2)) for count in (8_000, 32_000)]
+    assert least[1] < 9 * least[0] + 0.05

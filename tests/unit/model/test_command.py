@@ -53,3 +53,39 @@ def test_one_pattern_or_name_may_stand_alone() -> None:
     made = command(["a"], errors={"auth_error": "401"}, pass_env="KEY")
     assert made.errors["auth_error"] == ("401",)
     assert made.pass_env == ("KEY",)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"(\w+\s?)+: failed",
+        "(a*)*",
+        "(a|aa)+b",
+        "(?:a?){30}",
+        "((x+x)?)*y",
+        "x(?=(a+)+b)",
+        "(?>(a+)+b)",
+        "(a{1,2})*?b",
+    ],
+)
+def test_a_pattern_that_may_take_for_ever_is_refused(pattern: str) -> None:
+    with pytest.raises(InvalidOption, match="may take for ever"):
+        command(["a"], errors={"model_error": pattern})
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "HTTP 4(01|03)",
+        r"^\s*error:.*quota.*$",
+        r"(\d+\.){3}\d+",
+        "(ab)+c",
+        "[ab]*c",
+        r"(?:\w++\s)+: failed",
+        "(?>a|aa)(?:(?>a|aa))+b",
+        "(?i:rate limit(ed)?)",
+        "(a|b)*c",
+    ],
+)
+def test_usual_patterns_are_allowed(pattern: str) -> None:
+    assert command(["a"], errors={"model_error": pattern}).errors["model_error"] == (pattern,)
