@@ -75,6 +75,7 @@ def run_app(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return int(code or 0)
     except (typer.Abort, KeyboardInterrupt):
+        nobody_reads()  # or the end would wait for somebody who does not
         return Exit.INTERRUPTED
     except typer.TyperException as error:
         complain(f"{error.format_message()} `interlock --help` shows the way.")
