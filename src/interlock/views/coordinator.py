@@ -137,11 +137,14 @@ class Coordinator:
             code = int(signalled.code or 0)
         except FatalError:
             code = Exit.FAILED
-        except InterlockError as error:
-            if journal.gone is None:
+        except InterlockError:
+            # Whoever noticed it first: without its journal nobody can tell how far the run came.
+            try:
+                journal.check()
+            except JournalVanished:
+                self._watcher.give_up()
                 raise
-            self._watcher.give_up()  # how far it came can be told by nobody
-            raise JournalVanished(journal.gone) from error
+            raise
         self._interrupted = code is not None and code != Exit.FAILED
         facts = self.facts()
         if code is None:

@@ -31,12 +31,12 @@ class JournalWatch:
 
     def __init__(self, journal: Path) -> None:
         self._files = journal, lock_file(journal.resolve())
-        self.gone: Path | None = None
-        """What is there no more."""
+        self._known: dict[Path, tuple[int, int] | None] = {}
 
     @contextlib.asynccontextmanager
     async def ends_the_block(self) -> AsyncIterator[None]:
         """Leave the block by JournalVanished as soon as the journal is gone."""
+        self._known = {path: _identity(path) for path in self._files}
         try:
             async with asyncio.timeout(None) as until:
                 looking = asyncio.create_task(self._look(until), name="interlock-journal-watch")
@@ -46,17 +46,22 @@ class JournalWatch:
                     looking.cancel()
                     await asyncio.wait([looking])
         except TimeoutError:
-            if self.gone is None:
-                raise  # somebody else's
-            raise JournalVanished(self.gone) from None
+            self.check()
+            raise  # somebody else's
+
+    def check(self) -> None:
+        """Raise JournalVanished if it is gone."""
+        for path, known in self._known.items():
+            if _identity(path) != known:
+                raise JournalVanished(path)
 
     async def _look(self, until: asyncio.Timeout) -> None:
-        known = [_identity(path) for path in self._files]
-        while self.gone is None:
-            await asyncio.sleep(_LOOKS)
-            now = zip(self._files, known, strict=True)
-            self.gone = next((path for path, before in now if _identity(path) != before), None)
-        until.reschedule(asyncio.get_running_loop().time())
+        try:
+            while True:
+                await asyncio.sleep(_LOOKS)
+                self.check()
+        except JournalVanished:
+            until.reschedule(asyncio.get_running_loop().time())
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

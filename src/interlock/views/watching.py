@@ -136,13 +136,20 @@ class Told(_Refreshed):
         pen, self._pen, self._view = self._pen, None, None
         if pen is None or self._look is None:
             return
-        with self._console.capture() as told:
-            if not self._gave_up:
-                self._console.print()
-                self._console.print(summary(self._look.facts()))
-        pen.finish(told.get(), _HURRIED if hurry else None)
+        pen.finish(self._sum_up(self._look.facts()), _HURRIED if hurry else None)
         if pen.broken:
             nobody_reads()
+
+    def _sum_up(self, facts: RunFacts) -> str:
+        if self._gave_up:
+            return ""
+        # Rich writes an empty text to the stream even so, which a full disk refuses.
+        with read_or_not():
+            with self._console.capture() as told:
+                self._console.print()
+                self._console.print(summary(facts))
+            return told.get()
+        return ""
 
 
 def watch(console: Console, following: Following, why: Why) -> None:
