@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from interlock.model.template import FIELDS, Reference, Template, holes, reference
 from interlock.plan.kinds import NUMBER, WRONG, Schema, Text, wrong
+from interlock.plan.literal_secrets import ELSEWHERE, secret_in
 from interlock.plan.node import Keyed, Listed, Node, Scalar
 from interlock.plan.problems import Budget, Problems
 
@@ -169,6 +170,10 @@ class Scope:
             found.append("" if value is None else value)
             if isinstance(value, str):
                 self._budget.take(len(value), at, field, problems)
+        if len(found) > 1:  # each part for itself was looked at
+            what = secret_in("".join(each for each in found if isinstance(each, str)))
+            if what is not None:
+                problems.add(at, field, f"filled in, there is {what} in it; {ELSEWHERE}")
         return found
 
     def _value(self, name: str, at: Node, field: str, problems: Problems) -> str | Reference | None:
