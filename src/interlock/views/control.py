@@ -119,7 +119,7 @@ class ControlServer:
             if not _is_ours(writer.get_extra_info("socket")):
                 return
             async with asyncio.timeout(_PATIENCE):
-                line = await reader.readline()
+                line = await _line(reader)
             writer.write(_said(await self._reply(line)))
             async with asyncio.timeout(_PATIENCE):
                 await writer.drain()
@@ -128,7 +128,9 @@ class ControlServer:
         finally:
             writer.close()
 
-    async def _reply(self, line: bytes) -> dict[str, Any]:
+    async def _reply(self, line: bytes | None) -> dict[str, Any]:
+        if line is None:
+            return {"error": f"a request has at most {_LONGEST:,} bytes", "type": "UsageError"}
         try:
             request = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -140,6 +142,18 @@ class ControlServer:
             return {"ok": await self._answer(request)}
         except InterlockError as error:
             return {"error": str(error), "type": type(error).__name__}
+        except Exception as error:  # noqa: BLE001 - whoever asks is told; the run goes on
+            return {"error": f"this cannot be done: {error!r}", "type": "UsageError"}
+
+
+async def _line(reader: asyncio.StreamReader) -> bytes | None:
+    """What is asked; None if it is too long. It is read on then: who still writes hears nothing."""
+    try:
+        return await reader.readline()
+    except ValueError:
+        while (more := await reader.read(1 << 16)) and not more.endswith(b"\n"):
+            pass
+        return None
 
 
 def ask(folder: Path, do: str, **details: Any) -> Any:

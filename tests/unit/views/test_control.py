@@ -148,3 +148,25 @@ async def test_whoever_comes_before_there_are_answers_waits_for_them(tmp_path: P
             with early.makefile("rb") as answers:
                 line = await asyncio.to_thread(answers.readline)
         assert line == b'{"ok":{"do":"ping"}}\n'
+
+
+@pytest.mark.parametrize(
+    ("request_", "error"),
+    [
+        (b"x" * (5 << 20) + b"\n", "a request has at most 4,194,304 bytes"),
+        (b'{"do": "break"}\n', "this cannot be done: ZeroDivisionError"),
+        (b"[]\n", "a request is an object of JSON"),
+        (b"\xff\n", "no JSON"),
+    ],
+)
+async def test_whatever_is_asked_is_answered(tmp_path: Path, request_: bytes, error: str) -> None:
+    async def answer(_: dict[str, Any]) -> None:
+        raise ZeroDivisionError
+
+    async with serving(tmp_path, answer):
+        reader, writer = await asyncio.open_unix_connection(tmp_path / SOCKET)
+        writer.write(request_)
+        await writer.drain()
+        assert error in (await reader.readline()).decode()
+        writer.close()
+        await writer.wait_closed()
