@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
@@ -28,6 +28,7 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = (sys.executable, "-m", "interlock")
 PATIENCE = 30
 """Seconds after which a test says that it waits in vain. Nothing is measured with it."""
+NOTHING: Mapping[str, str] = {}
 SHELL = """\
 max_parallel: 4
 agents:
@@ -123,7 +124,7 @@ class Folder:
 
     def run(self, *words: str, code: int = 0, **environ: str) -> Done:
         """A command to its end, which has to be this one."""
-        done = self.start(*words, **environ).ended()
+        done = self.start(*words, environ=environ).ended()
         assert done.code == code, f"{words} ended with {done.code}:\n{done.out}\n{done.err}"
         return done
 
@@ -168,14 +169,16 @@ class Folder:
         assert "Traceback" not in done.err
         return done.err
 
-    def start(self, *words: str, **environ: str) -> Going:
+    def start(
+        self, *words: str, stdout: int = subprocess.PIPE, environ: Mapping[str, str] = NOTHING
+    ) -> Going:
         """A command that goes on beside the test, at the latest until its end."""
         process = subprocess.Popen(
             [*PROGRAM, *words],
             cwd=self.path,
             env=environment(**environ),
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdout=stdout,
             stderr=subprocess.PIPE,
             encoding="utf-8",
         )

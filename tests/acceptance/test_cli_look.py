@@ -161,3 +161,8 @@ def test_ctrl_c_ends_the_following_and_not_the_run(folder: Folder) -> None:
     assert folder.state("a") == "running"
     gate.open()
     assert running.ended().code == 0
+
+
+def test_a_number_that_no_event_can_have_is_refused(folder: Folder) -> None:
+    folder.run("run", "true")
+    assert "--since" in folder.refused("events", "--since", str(10**30))

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import shlex
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.command_line import Folder, empty, folder
+from tests.acceptance.command_line import (
+    PATIENCE,
+    PROGRAM,
+    SHELL,
+    Folder,
+    empty,
+    environment,
+    folder,
+)
 
 __all__ = ["empty", "folder"]
 
@@ -348,3 +361,78 @@ def test_every_path_that_is_told_is_relative_to_the_project(folder: Folder) -> N
     (task,) = facts["tasks"]
     assert not Path(task["log"]).is_absolute()
     assert str(folder.path) not in json.dumps(facts)
+
+
+def test_a_run_whose_folder_is_cleaned_by_an_agent_ends_and_meanwhile_none_begins(
+    folder: Folder,
+) -> None:
+    gate, after = folder.gate("gate"), folder.gate("after")
+    folder.plan(clean=f"trap '' TERM; {gate.prompt}; rm -rf .interlock; {after.prompt}")
+    running = folder.start("run", "plan.yaml")
+    gate.reached()
+    gate.open()
+    after.reached()
+    assert "a run is going on here already" in folder.refused("run", "echo second")
+    after.open()
+    done = running.ended()
+    assert done.code == 1
+    assert ".interlock/journal.db was deleted or replaced" in done.err
+    assert "`git clean -fdx` spares it with `-e .interlock`" in done.err
+    assert "1 succeeded" in folder.say("run", "echo third")
+
+
+def test_a_run_that_cannot_begin_leaves_none_behind(folder: Folder) -> None:
+    folder.write(".interlock/control.sock/file", "")
+    assert "the control socket" in folder.refused("run", "echo first")
+    assert "nothing has run" in folder.refused("status")
+
+
+def test_a_run_goes_on_while_nobody_reads_and_two_signals_end_it(folder: Folder) -> None:
+    """What it prints fills a pipe, so that nothing more can be written before its end."""
+    gate = folder.gate("gate")
+    folder.write("interlock.yaml", SHELL + "grace: 1s\n")
+    tasks = {f"{number:03}{'n' * 190}": {"prompt": "true", "writes": "a"} for number in range(9)}
+    last = {"last": {"prompt": gate.prompt, "writes": "b", "after": list(tasks)}}
+    folder.write("plan.yaml", json.dumps({"tasks": tasks | last}))
+    there, here = os.pipe()
+    fcntl.fcntl(here, fcntl.F_SETPIPE_SZ, 4096)
+    os.write(here, b"." * 4096)
+    running = folder.start("run", "plan.yaml", stdout=here)
+    os.close(here)
+    gate.reached()
+    running.signal(signal.SIGINT)
+    folder.draining()
+    running.signal(signal.SIGINT)
+    assert running.process.wait(PATIENCE) == 130
+    os.close(there)
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_it_runs_without_standard_streams(folder: Folder, closed: str) -> None:
+    folder.plan(one="echo done; echo more >&2; cat")
+    program = f"{shlex.join(PROGRAM)} run plan.yaml {closed}"
+    done = subprocess.run(
+        ["sh", "-c", program],
+        cwd=folder.path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert folder.state("one") == "succeeded"
+
+
+def test_names_that_the_terminal_cannot_spell_end_nothing(folder: Folder) -> None:
+    folder.write("plan.yaml", "tasks: {日本: {prompt: echo ünï 日本, writes: a}}\n")
+    assert folder.run("run", "plan.yaml", PYTHONIOENCODING="ascii").err == ""
+    assert " ?? " in folder.say("events", PYTHONIOENCODING="latin-1")
+    assert folder.say("logs", "日本", PYTHONIOENCODING="ascii") == "?n? ??\n"
+
+
+def test_a_folder_may_have_a_name_that_is_no_text(empty: Folder) -> None:
+    odd = Folder(Path(os.fsdecode(os.fsencode(empty.path) + b"/\xff")))
+    odd.write("interlock.yaml", SHELL)
+    assert "1 succeeded" in odd.say("run", "echo done")
+    assert "1 succeeded" in odd.say("status")
+    odd.close()

@@ -28,10 +28,24 @@ try:
 except ImportError:  # pragma: no cover - Windows
     fcntl = None  # type: ignore[assignment]
 
-_open: WeakSet[Lock] = WeakSet()
+_open: WeakSet[Held] = WeakSet()
 
 
-class Lock:
+class Held:
+    """An open file with a lock of ours on it. A child that is forked lets go of it."""
+
+    def __init__(self, file: int) -> None:
+        self._file = file
+        _open.add(self)
+
+    def forget(self) -> None:
+        """Close our end only. A lock that was inherited stays with the parent, whose it is."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+class Lock(Held):
     """Held from its making until `release()`, or until the process is gone."""
 
     def __init__(self, journal: Path) -> None:
@@ -43,7 +57,7 @@ class Lock:
             )
         self.path = lock_file(journal)
         try:
-            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise UnreadableJournal(
                 str(journal),
@@ -51,17 +65,11 @@ class Lock:
                 "Check the permissions of the folder, or choose another place for the journal",
             ) from error
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            holder = _read(self._file)
-            os.close(self._file)
-            raise AlreadyRunning(
-                str(journal),
-                _field(holder, "pid", int, 0),
-                _field(holder, "host", str, "an unknown host"),
-                _field(holder, "since", str, "an unknown time"),
-            ) from error
-        _open.add(self)
+            os.close(file)
+            raise held_by(journal) from error
+        super().__init__(file)
         self._write(json.dumps(_this_process()))
 
     def release(self) -> None:
@@ -73,12 +81,6 @@ class Lock:
                 fcntl.flock(self._file, fcntl.LOCK_UN)
             self.forget()
 
-    def forget(self) -> None:
-        """Close our end only. A lock that was inherited stays with the parent, whose it is."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
-
     def _write(self, text: str) -> None:
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, text.encode(), 0)
@@ -87,6 +89,50 @@ class Lock:
 def lock_file(journal: Path) -> Path:
     """Where the lock of a journal is."""
     return journal.with_name(journal.name + ".lock")
+
+
+def held_by(journal: Path) -> AlreadyRunning:
+    """Who has a journal, as far as its lock file says."""
+    holder = _read(lock_file(journal))
+    return AlreadyRunning(
+        str(journal),
+        _field(holder, "pid", int, 0),
+        _field(holder, "host", str, "an unknown host"),
+        _field(holder, "since", str, "an unknown time"),
+    )
+
+
+def is_held(journal: Path) -> bool:
+    """Whether a process of this machine has the lock, found out without touching it.
+
+    Trying to lock it would keep out whoever begins at the same moment.
+    """
+    journal = journal.resolve()
+    path, holder = lock_file(journal), held_by(journal)
+    if holder.pid <= 0 or holder.host != socket.gethostname():
+        return False
+    try:
+        os.kill(holder.pid, 0)
+        ours = os.stat(path)
+    except PermissionError:
+        return True  # somebody else's process, which is alive
+    except (OSError, OverflowError):
+        return False
+    return _has_open(holder.pid, ours)
+
+
+def _has_open(pid: int, wanted: os.stat_result) -> bool:
+    """Whether a process has the file open; another one may have got the number of a dead one."""
+    opened = f"/proc/{pid}/fd"
+    try:
+        numbers = os.listdir(opened)
+    except OSError:
+        return True  # not for us to see
+    for each in numbers:
+        with contextlib.suppress(OSError):  # closed meanwhile
+            if os.path.samestat(os.stat(f"{opened}/{each}"), wanted):
+                return True
+    return False
 
 
 def _forget_all() -> None:
@@ -117,11 +163,17 @@ def _process_started() -> str | None:
     return datetime.fromtimestamp(began, UTC).isoformat(timespec="seconds")
 
 
-def _read(file: int) -> Any:
+def _read(path: Path) -> Any:
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
     try:
         return json.loads(os.pread(file, 4096, 0))
     except (OSError, ValueError):
         return None
+    finally:
+        os.close(file)
 
 
 def _field(holder: Any, name: str, kind: type, otherwise: Any) -> Any:

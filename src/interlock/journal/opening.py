@@ -223,7 +223,7 @@ def damaged(path: Path, how: str) -> UnreadableJournal:
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
     return sqlite3.connect(
-        f"file:{quote(str(path))}?mode={mode}",
+        f"file:{quote(os.fsencode(path))}?mode={mode}",
         uri=True,
         isolation_level=None,
         check_same_thread=False,

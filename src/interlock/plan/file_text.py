@@ -15,6 +15,8 @@ LARGEST: Final = 8 * 1024 * 1024
 def read_text(path: Path, problems: Problems) -> str:
     """The text of a file; stops with a problem if there is none."""
     try:
+        if not (path.is_file() or path.is_dir()) and path.exists():
+            problems.refuse(None, "", "it is no file")  # a pipe would keep us waiting
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
     except OSError as error:

@@ -43,6 +43,14 @@ def secret_in(text: str) -> str | None:
     return None
 
 
+def may_have_secrets(text: str) -> bool:
+    """Whether the values of a file are worth looking at one by one.
+
+    By its text; where there is a backslash, a value may be another one than it looks.
+    """
+    return "\\" in text or secret_in(text) is not None
+
+
 def hidden(text: str) -> str:
     """The text with stars in the place of secrets: no message repeats one."""
     for start, shape, _ in _SHAPED:

@@ -14,7 +14,7 @@ from interlock.plan.defaults import defaults_of
 from interlock.plan.fields import DEFAULTS, PLAN
 from interlock.plan.file_text import read_text
 from interlock.plan.kinds import WRONG
-from interlock.plan.literal_secrets import ELSEWHERE, names_a_secret, secret_in
+from interlock.plan.literal_secrets import ELSEWHERE, may_have_secrets, names_a_secret, secret_in
 from interlock.plan.node import Keyed, Listed, Node, Scalar
 from interlock.plan.problems import Problems
 from interlock.plan.project_file import refuse_secrets
@@ -48,7 +48,7 @@ def load_plan(
     root = compose(text, problems)
     if isinstance(root, Listed):
         problems.refuse(root, "", "a plan is a mapping; put the list under `tasks:`")
-    if secret_in(text) is not None:
+    if may_have_secrets(text):
         refuse_secrets(root, "", problems)
     found = PLAN.read(root, "", problems)
     if found is WRONG:

@@ -94,3 +94,17 @@ class Problems:
         """Raise what was found, if something was."""
         if self._found:
             self.stop()
+
+
+class Budget:
+    """How much a plan may unfold to: a small file must not fill the memory of a machine."""
+
+    def __init__(self, most: int, what: str) -> None:
+        self._left = most
+        self._what = what
+
+    def take(self, amount: int, at: Node | None, field: str, problems: Problems) -> None:
+        """Count so much more; stops with a problem where it is too much."""
+        self._left -= amount
+        if self._left < 0:
+            problems.refuse(at, field, f"here the tasks unfold to {self._what}; split the plan up")

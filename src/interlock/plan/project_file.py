@@ -18,7 +18,7 @@ from interlock.plan.defaults import defaults_of
 from interlock.plan.fields import PROJECT
 from interlock.plan.file_text import read_text
 from interlock.plan.kinds import WRONG
-from interlock.plan.literal_secrets import ELSEWHERE, names_a_secret, secret_in
+from interlock.plan.literal_secrets import ELSEWHERE, may_have_secrets, names_a_secret, secret_in
 from interlock.plan.node import Keyed, Listed, Node, Scalar
 from interlock.plan.problems import Problems
 from interlock.plan.reading import compose
@@ -45,7 +45,7 @@ def load_project(path: str | PathLike[str]) -> Project:
     problems = Problems(str(path))
     text = read_text(path, problems)
     root = compose(text, problems)
-    if secret_in(text) is not None:
+    if may_have_secrets(text):
         refuse_secrets(root, "", problems)
     found = PROJECT.read(root, "", problems)
     if found is WRONG:
@@ -56,7 +56,7 @@ def load_project(path: str | PathLike[str]) -> Project:
 
 
 def refuse_secrets(node: Node, field: str, problems: Problems) -> None:
-    """Note every value in which a secret can be seen."""
+    """Note every value and every name in which a secret can be seen."""
     if isinstance(node, Scalar):
         what = secret_in(node.value)
         if what is not None:
@@ -65,8 +65,10 @@ def refuse_secrets(node: Node, field: str, problems: Problems) -> None:
         for each in node.items:
             refuse_secrets(each, field, problems)
     else:
-        for name, (_, value) in node.entries.items():
-            refuse_secrets(value, f"{field}.{name}" if field else name, problems)
+        for name, (key, value) in node.entries.items():
+            below = f"{field}.{name}" if field else name
+            refuse_secrets(key, below, problems)
+            refuse_secrets(value, below, problems)
 
 
 def _project(path: Path, found: Found, problems: Problems) -> Project:

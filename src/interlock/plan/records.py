@@ -38,6 +38,11 @@ class Position(NamedTuple):
 NOWHERE: Final = Position()
 
 
+def question_id(task_id: str) -> str:
+    """What the task is called that asks whether another one may start."""
+    return f"{task_id}?"
+
+
 @dataclass(frozen=True, slots=True)
 class AgentSpec:
     """An agent of the project file: a program (`command`) or a Python function (`python`).

@@ -12,8 +12,9 @@ from typing import Any, Final, TypeAlias
 
 from interlock.model.template import FIELDS, Reference, Template, holes, reference
 from interlock.plan.kinds import NUMBER, WRONG, Schema, Text, wrong
+from interlock.plan.literal_secrets import ELSEWHERE, secret_in
 from interlock.plan.node import Keyed, Listed, Node, Scalar
-from interlock.plan.problems import Problems
+from interlock.plan.problems import Budget, Problems
 
 Item: TypeAlias = str | dict[str, str]
 Given: TypeAlias = str | tuple[Item, ...] | None
@@ -21,6 +22,8 @@ Given: TypeAlias = str | tuple[Item, ...] | None
 RESERVED: Final = ("item", "index")
 QUOTING: Final = ("prompt", "ask")
 BRACES: Final = ". For two braces as they are write \\{{"
+MOST_TEXT: Final = 64 * 1024 * 1024
+"""So many characters may all tasks together have after their holes are filled."""
 _LATER: Final = ("diff", "branch", "changed_paths")
 
 
@@ -108,11 +111,12 @@ class Scope:
         self.item = item
         self.index = index
         self.used: set[str] = set()
+        self._budget = Budget(MOST_TEXT, f"more than {MOST_TEXT:,} characters of text")
 
     def of_item(self, item: Item, index: int) -> Scope:
         """The same for one item of a list; `index` counts from 1."""
         scope = Scope(self.variables, self.tasks, item, index)
-        scope.used = self.used
+        scope.used, scope._budget = self.used, self._budget
         return scope
 
     def task(self, node: Keyed, field: str, problems: Problems) -> Keyed:
@@ -162,11 +166,14 @@ class Scope:
         """The text with its holes filled, in parts: between them what refers to other tasks."""
         found: list[str | Reference] = []
         for part in holes(text):
-            if isinstance(part, str):
-                found.append(part)
-                continue
-            value = self._value(part.text, at, field, problems)
+            value = part if isinstance(part, str) else self._value(part.text, at, field, problems)
             found.append("" if value is None else value)
+            if isinstance(value, str):
+                self._budget.take(len(value), at, field, problems)
+        if len(found) > 1:  # each part for itself was looked at
+            what = secret_in("".join(each for each in found if isinstance(each, str)))
+            if what is not None:
+                problems.add(at, field, f"filled in, there is {what} in it; {ELSEWHERE}")
         return found
 
     def _value(self, name: str, at: Node, field: str, problems: Problems) -> str | Reference | None:

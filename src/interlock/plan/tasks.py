@@ -15,7 +15,7 @@ from interlock.model.task import ONCE
 from interlock.plan.agents import retry
 from interlock.plan.claims import Supply
 from interlock.plan.defaults import priority_of
-from interlock.plan.problems import Problems
+from interlock.plan.problems import Budget, Problems
 from interlock.plan.project_file import FILE
 from interlock.plan.prompts import Prompts
 from interlock.plan.records import NOTHING, AgentSpec, Defaults, PlannedTask, Position, Project
@@ -23,6 +23,8 @@ from interlock.plan.unfolding import Draft, Drafts
 
 _SHOWN: Final = 5
 _MOST_WARNINGS: Final = 20
+MOST_EDGES: Final = 1_000_000
+"""So many times may one task come after another."""
 
 
 class Tasks:
@@ -40,6 +42,7 @@ class Tasks:
         self._prompts = Prompts(folder, problems)
         self._owners: dict[str, list[str]] = {}
         """For patterns of claims: which agents own some of it."""
+        self._edges = Budget(MOST_EDGES, f"more than {MOST_EDGES:,} dependencies")
         self._whole: list[str] = []
         """Tasks that claim the whole workspace because they do not say what they write."""
 
@@ -75,6 +78,7 @@ class Tasks:
         after = self._after(draft, drafts)
         prompt = self._prompts.resolved(prompt, draft, drafts, "prompt", after)
         ask = self._prompts.resolved(ask, draft, drafts, "ask", after)
+        self._edges.take(len(after), draft.at, found.path("after"), self._problems)
         own = found.get("uses", ())
         at, field = found.items_at("uses"), found.path("uses")
         on_top = (*agent.uses, *self._defaults_of("uses"))

@@ -10,10 +10,11 @@ from interlock.plan.fields import LISTED_TASK, NAMED_TASK
 from interlock.plan.kinds import WRONG, wrong
 from interlock.plan.node import Keyed, Listed, Node, Scalar
 from interlock.plan.problems import Problems
+from interlock.plan.records import question_id
 from interlock.plan.scope import Items, Scope, listed
 from interlock.plan.shapes import Found, Record
 
-MOST_TASKS: Final = 100_000
+MOST_TASKS: Final = 50_000
 _HOLE: Final = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 _LONGEST_ID: Final = 200
 
@@ -187,7 +188,17 @@ class _Unfolding:
                 own = f"{base}-{count}"
             draft.id = own
             names[own] = (own,)
+        self._check_questions()
         return self.drafts
+
+    def _check_questions(self) -> None:
+        """The question before a task is a task of its own, whose id nobody else can have."""
+        tasks = {draft.id: draft for draft in self.drafts.tasks}
+        for draft in self.drafts.tasks:
+            other = tasks.get(question_id(draft.id)) if draft.found.says("ask") else None
+            if other is not None:
+                text = f"this is the id of the question that {draft.id!r} asks; choose another one"
+                self._problems.add(other.at, other.found.field, text)
 
 
 def _as_task(node: Node) -> Keyed | None:

@@ -16,6 +16,7 @@ from interlock.model.command import Command
 from interlock.model.task import ONCE, Task
 from interlock.plan.env_file import secret_values
 from interlock.plan.records import AgentSpec, Plan, PlannedTask, Project, claims_of
+from interlock.plan.records import question_id as question_id
 from interlock.runtime.context import TaskContext
 
 AGENT = "agent"
@@ -124,11 +125,6 @@ def tasks_of(plan: Plan, agents: Agents) -> list[Task]:
     for planned in plan.tasks:
         tasks += _tasks(planned, agents)
     return tasks
-
-
-def question_id(task_id: str) -> str:
-    """What the task is called that asks whether another one may start."""
-    return f"{task_id}?"
 
 
 def _tasks(planned: PlannedTask, agents: Agents) -> Iterable[Task]:

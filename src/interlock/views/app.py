@@ -13,7 +13,7 @@ import typer
 from interlock.errors import InterlockError, UsageError
 from interlock.views.exits import Exit
 from interlock.views.printing import complain
-from interlock.views.terminal import nobody_reads
+from interlock.views.terminal import nobody_reads, replace_what_cannot_be_spelt
 
 HELP = """Run a team of agents at once; no two of them touch the same thing at the same time.
 
@@ -68,6 +68,7 @@ def run_app(arguments: Sequence[str]) -> int:
     """Run a command; the exit code."""
     if COMPLETES in os.environ:
         import_module("typer.completion").completion_init()  # makes its shells known
+    replace_what_cannot_be_spelt()
     try:
         command = typer.main.get_command(make_app(arguments))
         given = list(arguments) or ["--help"]
@@ -75,6 +76,7 @@ def run_app(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return int(code or 0)
     except (typer.Abort, KeyboardInterrupt):
+        nobody_reads()  # or the end would wait for somebody who does not
         return Exit.INTERRUPTED
     except typer.TyperException as error:
         complain(f"{error.format_message()} `interlock --help` shows the way.")

@@ -43,47 +43,72 @@ class Unanswered(InterlockError):
 
 
 class ControlServer:
-    """Listens while a run goes on."""
+    """Listens while a run goes on; whoever comes early waits until it is said who answers."""
 
-    def __init__(self, folder: Path, answer: Answer) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._answer = answer
+        self._answer: Answer | None = None
+        self._listening = socket.socket(socket.AF_UNIX)
+        self._bound: os.stat_result | None = None
         self._server: asyncio.Server | None = None
         self._serving: set[asyncio.Task[Any]] = set()
 
     async def __aenter__(self) -> ControlServer:
         path = self._folder / SOCKET
-        # Whoever left it behind is dead: the lock of the journal is ours.
-        with contextlib.suppress(FileNotFoundError):
-            if stat.S_ISSOCK(path.lstat().st_mode):
-                path.unlink()
-        listening = socket.socket(socket.AF_UNIX)
         before = os.umask(0o177)
         try:
+            self._remove_dead()
             with _address(self._folder) as address:
-                listening.bind(address)
+                self._listening.bind(address)
+            self._bound = path.lstat()
+            self._listening.listen()
         except OSError as error:
-            listening.close()
+            self._listening.close()
             raise UsageError(
                 f"the control socket {path} cannot be made ({error.strerror}); "
                 "commands in other terminals would not reach this run"
             ) from error
         finally:
             os.umask(before)
-        self._server = await asyncio.start_unix_server(
-            self._serve, sock=listening, limit=_LONGEST, start_serving=True
-        )
         return self
 
+    async def answer_with(self, answer: Answer) -> None:
+        """From now on there are answers."""
+        self._answer = answer
+        self._server = await asyncio.start_unix_server(
+            self._serve, sock=self._listening, limit=_LONGEST, start_serving=True
+        )
+
     async def __aexit__(self, *_: object) -> None:
-        assert self._server is not None
-        self._server.close()
-        with contextlib.suppress(FileNotFoundError):
-            (self._folder / SOCKET).unlink()
+        self._unlink()
+        if self._server is None:
+            self._listening.close()
+        else:
+            self._server.close()
         for each in self._serving:
             each.cancel()  # whoever has not said yet what it wants
         if self._serving:
             await asyncio.wait(self._serving)
+
+    def _remove_dead(self) -> None:
+        """Whoever left a socket behind is dead, as the folder is ours; but better ask."""
+        path = self._folder / SOCKET
+        with contextlib.suppress(FileNotFoundError):
+            if not stat.S_ISSOCK(path.lstat().st_mode):
+                return
+            with socket.socket(socket.AF_UNIX) as connection, _address(self._folder) as address:
+                connection.setblocking(False)
+                try:
+                    connection.connect(address)
+                except ConnectionRefusedError:
+                    path.unlink()
+
+    def _unlink(self) -> None:
+        """Ours only: somebody may have deleted it, and the next run made its own."""
+        path = self._folder / SOCKET
+        with contextlib.suppress(OSError):
+            if self._bound is not None and os.path.samestat(path.lstat(), self._bound):
+                path.unlink()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         serving = asyncio.current_task()
@@ -94,7 +119,7 @@ class ControlServer:
             if not _is_ours(writer.get_extra_info("socket")):
                 return
             async with asyncio.timeout(_PATIENCE):
-                line = await reader.readline()
+                line = await _line(reader)
             writer.write(_said(await self._reply(line)))
             async with asyncio.timeout(_PATIENCE):
                 await writer.drain()
@@ -103,7 +128,9 @@ class ControlServer:
         finally:
             writer.close()
 
-    async def _reply(self, line: bytes) -> dict[str, Any]:
+    async def _reply(self, line: bytes | None) -> dict[str, Any]:
+        if line is None:
+            return {"error": f"a request has at most {_LONGEST:,} bytes", "type": "UsageError"}
         try:
             request = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -111,9 +138,22 @@ class ControlServer:
         try:
             if not isinstance(request, dict):
                 raise UsageError("a request is an object of JSON")
+            assert self._answer is not None
             return {"ok": await self._answer(request)}
         except InterlockError as error:
             return {"error": str(error), "type": type(error).__name__}
+        except Exception as error:  # noqa: BLE001 - whoever asks is told; the run goes on
+            return {"error": f"this cannot be done: {error!r}", "type": "UsageError"}
+
+
+async def _line(reader: asyncio.StreamReader) -> bytes | None:
+    """What is asked; None if it is too long. It is read on then: who still writes hears nothing."""
+    try:
+        return await reader.readline()
+    except ValueError:
+        while (more := await reader.read(1 << 16)) and not more.endswith(b"\n"):
+            pass
+        return None
 
 
 def ask(folder: Path, do: str, **details: Any) -> Any:

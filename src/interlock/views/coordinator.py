@@ -22,9 +22,11 @@ from interlock.views.control import ControlServer
 from interlock.views.exits import Exit
 from interlock.views.facts import RunFacts, TaskFacts
 from interlock.views.fold import RunFold
+from interlock.views.folder_lock import alone_in
 from interlock.views.place import Place
 from interlock.views.request import NAMESPACE, Request, from_record
 from interlock.views.steering import Steering
+from interlock.views.vanished import JournalVanished, JournalWatch
 
 _LOG_SIZE = 5_000_000
 
@@ -49,7 +51,7 @@ class Watcher(Protocol):
 
     def event(self, event: Event) -> None: ...
 
-    def end(self) -> None: ...
+    def end(self, *, hurry: bool = False) -> None: ...
 
     def give_up(self) -> None: ...
 
@@ -92,6 +94,7 @@ class Coordinator:
             max_parallel=request.max_parallel or plan.max_parallel,
         )
         self._fold = RunFold("", 0.0)
+        self._interrupted = False
 
     @property
     def started_at(self) -> float:
@@ -117,24 +120,41 @@ class Coordinator:
         """Carry it out to its end, or until somebody interrupts it."""
         code: int | None = None
         left_over: tuple[str, ...] = ()
+        journal = JournalWatch(self._place.journal)
         try:
-            # The Runtime is left first: it is watched, and can be asked, until all that ran after
-            # a Ctrl-C has come to its end and is told.
-            async with contextlib.AsyncExitStack() as watched, self._rt as rt:
-                await self._begin(rt)
-                await self._carry_out(rt, watched)
-                left_over = rt.left_over
+            # What could keep the run from beginning comes first: no empty run is left behind. And
+            # the Runtime is left first: it can be asked until all that ran after a Ctrl-C has come
+            # to its end and is told, and nobody else begins meanwhile.
+            with alone_in(self._place):
+                async with ControlServer(self._place.folder) as control, self._rt as rt:
+                    await self._begin(rt)
+                    async with journal.ends_the_block():
+                        await self._carry_out(rt, control)
+                    left_over = rt.left_over
         except KeyboardInterrupt:
             code = Exit.INTERRUPTED
         except SystemExit as signalled:
             code = int(signalled.code or 0)
         except FatalError:
             code = Exit.FAILED
+        except InterlockError:
+            # Whoever noticed it first: without its journal nobody can tell how far the run came.
+            try:
+                journal.check()
+            except JournalVanished:
+                self._watcher.give_up()
+                raise
+            raise
+        self._interrupted = code is not None and code != Exit.FAILED
         facts = self.facts()
         if code is None:
             brought = [task for task in facts.tasks if task.id not in left_over]
             code = _exit_code(brought, self._deadline)
         return Ended(code, facts, left_over)
+
+    def show_the_end(self) -> None:
+        """Outside of the event loop: it may take long until somebody reads it."""
+        self._watcher.end(hurry=self._interrupted)
 
     async def _begin(self, rt: Runtime) -> None:
         with self._place.reader() as reader:
@@ -154,12 +174,11 @@ class Coordinator:
             self._fold.take((event,))
             self._watcher.event(event)
 
-    async def _carry_out(self, rt: Runtime, watched: contextlib.AsyncExitStack) -> None:
+    async def _carry_out(self, rt: Runtime, control: ControlServer) -> None:
         tasks = rt.planned(self._plan)
         steering = Steering(rt, self._fold, tasks)
         tasks += steering.taken_up()
-        await watched.enter_async_context(ControlServer(self._place.folder, steering.answer))
-        watched.callback(self._watcher.end)
+        await control.answer_with(steering.answer)
         self._watcher.begin(self)
         try:
             await rt.run(tasks, fail_fast=self._fail_fast, deadline=self._deadline)
@@ -204,8 +223,10 @@ def logging_to(place: Place) -> Iterator[None]:
 
 def carry_out(coordinator: Coordinator, place: Place) -> Ended:
     """The same for callers without an event loop."""
-    with logging_to(place):
-        try:
+    try:
+        with logging_to(place):
             return asyncio.run(coordinator.run())
-        except* UsageError as problems:
-            raise problems.exceptions[0] from None
+    except* UsageError as problems:
+        raise problems.exceptions[0] from None
+    finally:
+        coordinator.show_the_end()

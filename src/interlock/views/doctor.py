@@ -66,6 +66,8 @@ def _stopping() -> Finding:
 def _folder(place: Place) -> Iterator[Finding]:
     writable = os.access(place.folder if place.folder.is_dir() else place.root, os.W_OK)
     yield Finding("folder", writable, str(place.root), "" if writable else "It is not writable.")
+    for problem in place.misplaced():
+        yield Finding("folder", False, problem)
     if not place.journal.exists():
         yield Finding("journal", True, "none yet")
         return

@@ -10,6 +10,7 @@ from threading import Event as Flag
 
 from interlock.errors import NotRunning, UnknownTask, UsageError
 from interlock.journal.follow import PAUSE
+from interlock.journal.lock import is_held
 from interlock.journal.reader import Reader, Run
 from interlock.model.event import Event, Kind
 from interlock.model.why import Explanation, NotCarriedOut, Reason, UnfinishedDependency
@@ -35,7 +36,7 @@ def is_active(place: Place) -> bool:
     try:
         ask(place.folder, "ping")
     except NotRunning:
-        return False
+        return is_held(place.journal)  # who runs blocking agents has no socket
     except Unanswered:
         return True  # it is there, and busy or stopped
     return True

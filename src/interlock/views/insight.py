@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from graphlib import TopologicalSorter
 from typing import Any, NamedTuple
 
 from interlock.model.claim import Claim
@@ -15,6 +17,8 @@ from interlock.views.fold import said
 
 _MOST = 200
 """So many pairs are worth telling."""
+COMPARED = 1_000
+"""Of so many tasks each is compared with each: of more it would take long, and much memory."""
 
 
 class Collision(NamedTuple):
@@ -28,11 +32,13 @@ class Collision(NamedTuple):
 
 def collisions(tasks: Sequence[Task], capacity: Mapping[str, int]) -> list[Collision]:
     """Every two tasks that would otherwise run side by side, and what keeps them apart."""
-    before = _ancestors(tasks)
+    compared = tasks[:COMPARED]
+    bits = {task.id: 1 << number for number, task in enumerate(compared)}
+    before = _ancestors(tasks, bits)
     known: dict[tuple[Claim, Claim], str | None] = {}
     found: list[Collision] = []
-    for one, other in itertools.combinations(tasks, 2):
-        if one.id in before[other.id] or other.id in before[one.id]:
+    for one, other in itertools.combinations(compared, 2):
+        if bits[one.id] & before[other.id] or bits[other.id] & before[one.id]:
             continue
         for pair in itertools.product(one.claims, other.claims):
             if pair not in known:
@@ -93,20 +99,12 @@ def _about(one: Claim, other: Claim, capacity: Mapping[str, int]) -> str | None:
     return f"both use {clash.witness}, of which there is not enough for two"
 
 
-def _ancestors(tasks: Sequence[Task]) -> dict[str, set[str]]:
-    """For each task all that comes before it. Tasks may be listed in any order."""
-    by_id = {task.id: task for task in tasks}
-    found: dict[str, set[str]] = {}
-
-    for task in tasks:
-        todo, seen = list(task.after), set[str]()
-        while todo:
-            each = todo.pop()
-            if each in seen:
-                continue
-            seen.add(each)
-            seen |= found.get(each, set())
-            if each in by_id and each not in found:
-                todo += by_id[each].after
-        found[task.id] = seen
+def _ancestors(tasks: Sequence[Task], bits: Mapping[str, int]) -> dict[str, int]:
+    """For each task the bits of all that comes before it. Tasks may be listed in any order."""
+    found: dict[str, int] = {}
+    after = {task.id: task.after for task in tasks}
+    for each in TopologicalSorter(after).static_order():
+        found[each] = reduce(
+            lambda so_far, other: so_far | found[other] | bits.get(other, 0), after.get(each, ()), 0
+        )
     return found

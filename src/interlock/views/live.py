@@ -90,18 +90,21 @@ class LiveView:
             self._leave()  # or the error could not be read
             raise
 
-    def stop(self) -> None:
-        """Give the terminal back and print the end. A second time it does nothing."""
+    def stop(self, patience: float | None = None) -> None:
+        """Give the terminal back and print the end. A second time it does nothing.
+
+        A terminal that takes nothing is waited for, no longer than the `patience`.
+        """
         if self._running:
-            self._leave()
+            self._leave(patience)
             end = self._end(self._facts())
             if not self._screen.gone:
                 self._console.print(end)
 
-    def _leave(self) -> None:
+    def _leave(self, patience: float | None = None) -> None:
         self._running = False
         self._suspension.leave()
-        self._screen.give_back()
+        self._screen.give_back(patience)
 
     def _again(self) -> None:
         """The terminal was somebody else's for a while."""

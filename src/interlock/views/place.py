@@ -14,6 +14,8 @@ from interlock.plan.records import Project
 from interlock.runtime.origin import KNOWN
 
 FOLDER = ".interlock"
+_FILES = (".gitignore", "journal.db", "journal.db.lock", "journal.db.agents.lock", "interlock.log")
+_FOLDERS = ("logs", "tmp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class Place:
         try:
             self.folder.mkdir(mode=0o700, exist_ok=True)
             ignore = self.folder / ".gitignore"
+            for problem in self.misplaced():
+                raise UsageError(problem)
             if not ignore.exists():
                 ignore.write_text("# Made by Interlock: nothing in here is yours to commit.\n*\n")
         except OSError as error:
@@ -54,6 +58,17 @@ class Place:
                 f"{self.folder} cannot be made ({error.strerror}); Interlock keeps its journal "
                 "there: check the permissions of the project folder"
             ) from error
+
+    def misplaced(self) -> list[str]:
+        """What stands in the place of something that Interlock keeps."""
+        found = []
+        for name in (*_FILES, *_FOLDERS):
+            path = self.folder / name
+            is_right = path.is_dir() if name in _FOLDERS else path.is_file()
+            if path.exists() and not is_right:
+                what = "folder" if name in _FOLDERS else "file"
+                found.append(f"{path} is no {what}; move it away, Interlock keeps its own there")
+        return found
 
     def reader(self) -> Reader:
         """The journal, to look into."""

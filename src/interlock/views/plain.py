@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TextIO
+from typing import Protocol
 
 from interlock.model.duration import span
 from interlock.model.event import Event, Kind
@@ -20,10 +20,18 @@ _QUIET = 60.0
 _NAME = 24
 
 
+class Lines(Protocol):
+    """Where lines go."""
+
+    def write(self, text: str, /) -> object: ...
+
+    def flush(self) -> None: ...
+
+
 class PlainView:
     """Tells a run in lines. Feed it each event with what is known of its task after it."""
 
-    def __init__(self, stream: TextIO, facts: Callable[[], RunFacts]) -> None:
+    def __init__(self, stream: Lines, facts: Callable[[], RunFacts]) -> None:
         self._stream = stream
         self._facts = facts
         self._said_at = 0.0

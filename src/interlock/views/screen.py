@@ -69,14 +69,17 @@ class Screen:
             text = text.rstrip("\n")
             yield style.render(text, color_system=system) if style else text
 
-    def give_back(self) -> None:
-        """Show what was there before, then what was printed meanwhile. Any number of times."""
+    def give_back(self, patience: float | None = None) -> None:
+        """Show what was there before, then what was printed meanwhile. Any number of times.
+
+        A terminal that does not take it within the `patience` is gone.
+        """
         pen, self._pen = self._pen, None
         if pen is None:
             return
         atexit.unregister(self.give_back)
         try:
-            pen.close()
+            pen.close(patience)
             self.gone = pen.broken
             if self.gone:
                 nobody_reads()  # or what could not be written would be tried once more at exit

@@ -21,12 +21,16 @@ class _Console(Console):
 def make_console(*, stderr: bool = False) -> Console:
     """A console that takes text as it is: nothing in it is markup, emoji codes or highlighted.
 
-    Colours and NO_COLOR are Rich's business. What a stream cannot encode must not end a run.
+    Colours and NO_COLOR are Rich's business.
     """
-    stream = sys.stderr if stderr else sys.stdout
-    if isinstance(stream, io.TextIOWrapper):
-        stream.reconfigure(errors="replace")
     return _Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+
+
+def replace_what_cannot_be_spelt() -> None:
+    """What a stream cannot encode must end neither a run nor a look at it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def can_be_live(console: Console, environ: Mapping[str, str] = os.environ) -> bool:

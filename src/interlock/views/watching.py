@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
 from threading import Event as Flag
 
 from rich.console import Console, Group, RenderableType
@@ -16,13 +15,16 @@ from interlock.views.facts import RunFacts
 from interlock.views.finding import Following
 from interlock.views.frame import Why
 from interlock.views.live import LiveView
+from interlock.views.pen import LinePen
 from interlock.views.plain import PlainView
 from interlock.views.status import status
 from interlock.views.summary import summary
-from interlock.views.terminal import can_be_live, make_console, read_or_not
+from interlock.views.terminal import can_be_live, make_console, nobody_reads, read_or_not
 
 _LOOKS = 0.1
 """Seconds between two looks at whether there is something new to draw."""
+_HURRIED = 1.0
+"""Seconds for somebody to read the summary of a run that was interrupted."""
 
 
 def watcher(*, silent: bool, headless: bool) -> Watcher:
@@ -42,7 +44,7 @@ class Silent:
     def event(self, event: Event) -> None:
         """Nothing is shown."""
 
-    def end(self) -> None:
+    def end(self, *, hurry: bool = False) -> None:
         """Nothing is shown."""
 
     def give_up(self) -> None:
@@ -97,11 +99,11 @@ class Drawn(_Refreshed):
         if self._view is not None:
             self._view.refresh()
 
-    def end(self) -> None:
+    def end(self, *, hurry: bool = False) -> None:
         self._stop()
         if self._view is not None:
             with read_or_not():
-                self._view.stop()
+                self._view.stop(_HURRIED if hurry else None)
 
 
 class Told(_Refreshed):
@@ -110,32 +112,44 @@ class Told(_Refreshed):
     def __init__(self, console: Console) -> None:
         self._console = console
         self._look: Look | None = None
+        self._pen: LinePen | None = None
         self._view: PlainView | None = None
 
     def begin(self, look: Look) -> None:
         self._look = look
-        self._view = PlainView(sys.stdout, look.facts)
+        self._pen = LinePen(self._console.file)
+        self._view = PlainView(self._pen, look.facts)
         self._go_on()
 
     def event(self, event: Event) -> None:
         if self._view is not None and self._look is not None:
             if event.kind is Kind.ASKED and not self._look.facts().unfinished:
                 return  # the run ends because everything has
-            with read_or_not():
-                self._view.tell(event, self._look.task(event.task_id), self._look.started_at)
+            self._view.tell(event, self._look.task(event.task_id), self._look.started_at)
 
     def refresh(self) -> None:
         if self._view is not None:
-            with read_or_not():
-                self._view.refresh()
+            self._view.refresh()
 
-    def end(self) -> None:
+    def end(self, *, hurry: bool = False) -> None:
         self._stop()
-        self._view = None
-        if self._look is not None and not self._gave_up:
-            with read_or_not():
+        pen, self._pen, self._view = self._pen, None, None
+        if pen is None or self._look is None:
+            return
+        pen.finish(self._sum_up(self._look.facts()), _HURRIED if hurry else None)
+        if pen.broken:
+            nobody_reads()
+
+    def _sum_up(self, facts: RunFacts) -> str:
+        if self._gave_up:
+            return ""
+        # Rich writes an empty text to the stream even so, which a full disk refuses.
+        with read_or_not():
+            with self._console.capture() as told:
                 self._console.print()
-                self._console.print(summary(self._look.facts()))
+                self._console.print(summary(facts))
+            return told.get()
+        return ""
 
 
 def watch(console: Console, following: Following, why: Why) -> None:

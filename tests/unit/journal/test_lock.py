@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from interlock.errors import AlreadyRunning, UnreadableJournal
-from interlock.journal.lock import Lock, lock_file
+from interlock.journal.lock import Lock, is_held, lock_file
 
 HOLD = """
 import sys
@@ -114,3 +114,20 @@ def holder_that_forks(path: Path) -> subprocess.Popen[str]:
 def test_a_folder_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(UnreadableJournal, match="lock file"):
         Lock(tmp_path / "nowhere" / "j.db")
+
+
+def test_whether_it_is_held_can_be_seen_without_touching_it(tmp_path: Path) -> None:
+    assert not is_held(tmp_path / "j.db")
+    with holder(tmp_path / "j.db") as process:
+        assert is_held(tmp_path / "j.db")
+        process.kill()
+        process.wait()
+        assert not is_held(tmp_path / "j.db")
+
+
+def test_a_process_with_the_number_of_a_dead_holder_does_not_hold_it(tmp_path: Path) -> None:
+    ours = {"pid": os.getpid(), "host": socket.gethostname()}
+    lock_file(tmp_path / "j.db").write_text(json.dumps(ours))
+    assert is_held(tmp_path / "j.db") is (not Path("/proc/self/fd").is_dir())
+    lock_file(tmp_path / "j.db").write_text(json.dumps(ours | {"host": "elsewhere"}))
+    assert not is_held(tmp_path / "j.db")

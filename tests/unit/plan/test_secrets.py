@@ -101,3 +101,32 @@ def test_the_environment_goes_before_the_file(workspace: Path) -> None:
         "A": "environment",
         "B": "file",
     }
+
+
+TOKEN = "ghp_" + "A1b2C3d4E5" * 3
+
+
+@pytest.mark.usefixtures("workspace")
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"tasks: {{{TOKEN}: {{prompt: x}}}}",
+        f"tasks: {{a: {{prompt: x, labels: {{{TOKEN}: x}}}}}}",
+        f"variables: {{{TOKEN}: x}}\ntasks: {{a: {{prompt: x}}}}",
+        f"variables: {{x: {TOKEN[:12]}, y: {TOKEN[12:]}}}\n"
+        "tasks: {a: {prompt: 'a {{x}}{{y}}'}}",
+        f"variables: {{x: {TOKEN[:12]}}}\ntasks: {{'{{{{x}}}}{TOKEN[12:]}': {{prompt: a}}}}",
+        f'tasks: {{a: {{prompt: "{TOKEN[:10]}\\\n  {TOKEN[10:]}"}}}}',
+    ],
+)
+def test_a_secret_is_seen_in_a_name_and_where_it_is_put_together(text: str) -> None:
+    with pytest.raises(PlanError, match="there is a GitHub token in it") as caught:
+        files.plan(text)
+    assert TOKEN not in str(caught.value)
+
+
+@pytest.mark.usefixtures("workspace")
+@pytest.mark.parametrize("key", ["capacity", "priorities"])
+def test_a_secret_is_seen_in_a_name_of_the_project(key: str) -> None:
+    with pytest.raises(PlanError, match="there is a GitHub token in it"):
+        files.project(f"{key}: {{{TOKEN}: 1}}\n")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from interlock import Runtime
+from interlock.journal.lock import lock_file
 from interlock.views import doctor
 from interlock.views.doctor import Finding, examine
 from interlock.views.place import Place
@@ -43,8 +44,10 @@ async def test_the_last_run_is_told(workspace: Path) -> None:
     assert found(workspace)["journal"].said == "none yet"
     async with Runtime(journal=place.journal) as rt:
         await rt.saved()
+        assert found(workspace)["journal"].said == f"run {rt.run_id} is going on"
+        lock_file(place.journal).write_text("")  # nobody has it, and nobody answers
         finding = found(workspace)["journal"]
-        assert "was interrupted" in finding.said  # nobody answers, so nobody carries it out
+        assert "was interrupted" in finding.said
         assert finding.help == "`interlock run --resume` goes on with it."
     assert found(workspace)["journal"].said.startswith(f"last run {rt.run_id}")
 

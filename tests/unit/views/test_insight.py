@@ -79,3 +79,11 @@ def test_the_facts_of_a_plan_have_names_that_stay() -> None:
         "conflicts": [{"one": "a", "other": "b", "about": "x"}],
     }
     assert nodes(tasks)[1] == ("b", ("a",), "codex", ("uses gpu",))
+
+
+def test_of_very_many_tasks_the_first_are_compared() -> None:
+    first = task("t0", writes="a")
+    chain = [first.replace(id=f"t{n}", after=(f"t{n - 1}",)) for n in range(1, 2_000)]
+    last = [task("x", writes="**"), task("y", writes="**")]
+    assert collisions([first, *chain, *last], {}) == []
+    assert pairs(collisions([*last, first], {})) == [("x", "y"), ("x", "t0"), ("y", "t0")]

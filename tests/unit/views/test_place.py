@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from interlock.errors import UsageError
-from interlock.views.place import here
+from interlock.views.doctor import examine
+from interlock.views.place import Place, here
 
 
 def test_the_nearest_folder_above_with_a_project_file_is_the_project(tmp_path: Path) -> None:
@@ -54,3 +55,20 @@ def test_a_folder_that_cannot_be_made_says_what_to_do(tmp_path: Path) -> None:
 def test_where_nothing_has_run_there_is_nothing_to_read(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="nothing has run in"):
         here(tmp_path).reader()
+
+
+@pytest.mark.parametrize("name", ["journal.db.agents.lock", "interlock.log", "journal.db"])
+def test_a_folder_where_a_file_belongs_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / ".interlock" / name).mkdir(parents=True)
+    with pytest.raises(UsageError, match=f"{name} is no file; move it away"):
+        Place(tmp_path).make()
+
+
+@pytest.mark.parametrize("name", ["logs", "tmp"])
+def test_a_file_where_a_folder_belongs_is_named(tmp_path: Path, name: str) -> None:
+    Place(tmp_path).make()
+    (tmp_path / ".interlock" / name).touch()
+    with pytest.raises(UsageError, match=f"{name} is no folder; move it away"):
+        Place(tmp_path).make()
+    said = [each.said for each in examine(Place(tmp_path)) if not each.fine]
+    assert any(f"{name} is no folder" in each for each in said)

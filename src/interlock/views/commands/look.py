@@ -32,6 +32,9 @@ from interlock.views.why_json import as_json as why_json
 _MOMENT = 0.12
 """Seconds over which the use of the CPU is measured: less than a tenth says nothing."""
 
+_LAST = 2**63 - 1
+"""No event has a larger number: there is no room for one in the journal."""
+
 Json = Annotated[bool, typer.Option("--json", help="Facts as JSON, for programs.")]
 
 
@@ -106,7 +109,7 @@ def logs(
 def events(
     follow_: Annotated[bool, typer.Option("--follow", "-f", help="Go on as they come.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
-    since: Annotated[int, typer.Option(min=0, help="Only those after this number.")] = 0,
+    since: Annotated[int, typer.Option(min=0, max=_LAST, help="Only those after this number.")] = 0,
 ) -> int:
     """Show what happened in the last run."""
     place = here()

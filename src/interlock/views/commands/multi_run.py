@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from interlock.errors import InterlockError, UsageError
+from interlock.errors import AlreadyRunning, InterlockError, UsageError
 from interlock.model.claim import Claim, as_claims
 from interlock.model.duration import seconds
 from interlock.patterns.scheduler import TaskScheduler
@@ -17,6 +17,7 @@ from interlock.runtime.project import Agents
 from interlock.views.coordinator import logging_to
 from interlock.views.exits import Exit
 from interlock.views.fold import shown
+from interlock.views.folder_lock import alone_in, refusal
 from interlock.views.place import Place, here
 from interlock.views.printing import complain, print_json, say
 
@@ -64,9 +65,11 @@ def multi_run(
         workspace=place.root,
         journal=place.journal,
     )
-    with logging_to(place):
+    with logging_to(place), alone_in(place):
         try:
             results = asyncio.run(scheduler.run(agents))
+        except AlreadyRunning as error:
+            raise refusal(error) from error
         except InterlockError:
             raise
         except Exception as error:  # noqa: BLE001 - what the first agent that failed has raised

@@ -16,7 +16,7 @@ from interlock.runtime.project import Agents, tasks_of
 from interlock.views.figures import plural
 from interlock.views.graph import dot, mermaid
 from interlock.views.graph_tree import tree
-from interlock.views.insight import collisions, nodes, picture
+from interlock.views.insight import COMPARED, collisions, nodes, picture
 from interlock.views.place import here
 from interlock.views.printing import print_json, say
 from interlock.views.terminal import make_console
@@ -65,6 +65,8 @@ def check(
     for each in found:
         say(f"{each.one} and {each.other} take turns: {each.about}")
     turns = f"{plural(len(found), 'pair')} of them take turns" if found else "none of them conflict"
+    if len(tasks) > COMPARED:
+        turns += f" (of the first {COMPARED:,}, which were compared)"
     say(f"{what[0]} is fine: {plural(len(tasks), 'task')}, {turns}.")
     return 0
 

@@ -23,6 +23,7 @@ from interlock.views.coordinator import Coordinator, Ended, carry_out
 from interlock.views.exits import Exit
 from interlock.views.facts_json import run_json
 from interlock.views.figures import plural
+from interlock.views.folder_lock import refusal
 from interlock.views.graph_tree import tree
 from interlock.views.insight import collisions, nodes, picture
 from interlock.views.place import Place, here
@@ -202,10 +203,7 @@ def _carry_out(
         with elsewhere:
             ended = carry_out(coordinator, place)
     except AlreadyRunning as error:
-        raise UsageError(
-            f"a run is going on here already, in process {error.pid} since {error.since}; "
-            "`interlock status` shows it, `interlock cancel --all` ends it"
-        ) from error
+        raise refusal(error) from error
     if ended.left_over:
         complain(
             "these tasks of the run that was taken up are not in the plan now, and stay "
