@@ -48,7 +48,7 @@ class Photographer:
     def give_up(self) -> None:
         """There was nothing to see."""
 
-    def end(self) -> None:
+    def end(self, *, hurry: bool = False) -> None:
         """The best moment was seen."""
 
 
