@@ -266,7 +266,8 @@ def test_an_error_in_the_block_cancels_and_a_thread_that_will_not_stop_is_named(
     with ThreadPoolExecutor(1) as pool:
         once = {"agent_timeout_seconds": 0.05, "max_retries": 0}
         cut = ParallelAgentCoordinator(None, lambda: deaf, grace=0.05)
-        with pytest.raises(LookupError), cut:
+        # Whoever leaves last, the block or the call in it, names the thread.
+        with pytest.raises((LookupError, AttemptsStillAlive)), cut:
             call = pool.submit(cut.execute_parallel, [part(1)], "T")
             assert entered.wait(60)
             raise LookupError

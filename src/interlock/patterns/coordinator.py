@@ -82,7 +82,7 @@ class ParallelAgentCoordinator:
         }
         self._resume = resume
         self._sides = Sides()
-        self._house = House(self._background, self._sides)
+        self._house = House(self._background, self._sides, durable=journal is not None)
         self._shared = SharedRuntime(lambda: Runtime(**self._run_options()), self._opened)
         self._shared_run: CoordinatedRun | None = None
 

@@ -14,12 +14,22 @@ from interlock.patterns.coordinator_side import Sides
 from interlock.runtime.background import Background
 from interlock.runtime.log import LOGGER
 
+_MOMENT = 0.25
+"""Seconds in which a thread ends that has said that it is done."""
+
 
 class House:
     """What `SharedRuntime` is on an event loop, for threads: each comes in and goes."""
 
-    def __init__(self, make: Callable[[], tuple[Background, CoordinatedRun]], sides: Sides) -> None:
+    def __init__(
+        self,
+        make: Callable[[], tuple[Background, CoordinatedRun]],
+        sides: Sides,
+        *,
+        durable: bool,
+    ) -> None:
         self._make = make
+        self._durable = durable
         self._sides = sides
         # Reentrant: the collector of garbage may end a stream in the middle of this.
         self._lock = threading.RLock()
@@ -75,7 +85,12 @@ class House:
                 self._closing, self._open = self._open[0], None
                 background = self._closing
             with suppress(FatalError, NotRunning):  # told by its result; or over already
-                background.close(wait=wait or not background.runtime.progress().zombies)
+                wait = wait or not background.runtime.progress().zombies
+                background.close(wait=wait)
+                if self._durable and not wait:
+                    # Mostly a thread on its way out. When it is gone, so is the journal's lock,
+                    # which whoever resumes the run needs.
+                    background.await_end(_MOMENT)
         finally:
             self._sides.leave(None)
 

@@ -127,6 +127,10 @@ class Background:
         if wait:
             self._left.result(timeout)
 
+    def await_end(self, seconds: float) -> None:
+        """Wait so long at most until the Runtime was left, however that ends."""
+        concurrent.futures.wait([self._left], seconds)
+
     def _end(self, cancel: bool) -> None:
         assert self._leave is not None
         if not self._leave.done():
