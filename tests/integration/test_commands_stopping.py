@@ -342,3 +342,15 @@ def test_the_thread_of_an_attempt_is_named_after_its_task() -> None:
 
     asyncio.run(main())
     assert "task-t1" in names
+
+
+async def test_a_program_has_four_seconds_at_most_however_much_grace_the_run_has(
+    pipes: Pipes,
+) -> None:
+    async with Runtime(grace=600) as rt:
+        deaf = rt.submit(pipes.nasty("deaf"), id="deaf", writes="x")
+        after = rt.submit(pipes.is_anybody_left, writes="x")
+        await pipes.ready()
+        deaf.cancel()
+        assert (await deaf).status is State.CANCELLED
+        assert (await after).result is False  # which waits for it to be gone

@@ -21,6 +21,10 @@ from interlock.execution.threads import PATIENCE
 LAST_RESORT = 5.0
 """Seconds after the grace in which a supervisor has to be done; an agent may have stopped it."""
 
+LONGEST_GRACE = 4.0
+"""A program has so many seconds after SIGTERM, however much grace there is for our own code: who
+cancels one expects it to be gone, and with it its claims."""
+
 
 class Processes:
     """The backend of `interlock.process()`.
@@ -117,6 +121,9 @@ class Commands(Processes):
     ) -> None:
         super().__init__(loop, on_orphan)
         self._containment = containment
+
+    def cancel(self, token: int, grace: float) -> None:
+        super().cancel(token, min(grace, LONGEST_GRACE))
 
     def _attempt(self, job: Job) -> SupervisedAttempt:
         return CommandAttempt(job, self, self._containment)
