@@ -74,16 +74,17 @@ class House:
     def leave(self, *, wait: bool = False) -> None:
         """One guest less; after the last one the run is left.
 
-        Without `wait`, threads that will not stop do not hold anybody up: whoever comes next waits
-        for them, for as long as the grace.
+        With `wait`, it is left with all who are in it. Otherwise threads that will not stop do not
+        hold anybody up: whoever comes next waits for them, for as long as the grace.
         """
         try:
             with self._lock:
                 self._guests -= 1
-                if self._guests or self._open is None:
+                if self._open is None or (self._guests and not wait):
                     return
-                self._closing, self._open = self._open[0], None
-                background = self._closing
+                background = self._open[0]
+                if not self._guests:
+                    self._closing, self._open = background, None
             with suppress(FatalError, NotRunning):  # told by its result; or over already
                 wait = wait or not background.runtime.progress().zombies
                 background.close(wait=wait)

@@ -14,11 +14,10 @@ from interlock.model.outcome import ErrorRecord, Outcome, State
 from interlock.model.progress import Progress
 from interlock.model.task import Task
 from interlock.model.usage import Usage
+from interlock.runtime.project import AGENT
 from interlock.runtime.remembered import AGAIN
 from interlock.views.facts import RunFacts, TaskFacts
 
-AGENT = "agent"
-"""The label with the name that the project file gives an agent."""
 _LONGEST = 2_000
 """So much of a prompt or a result is carried along; the rest is in the journal."""
 
