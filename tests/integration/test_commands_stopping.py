@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import uuid
@@ -214,7 +216,8 @@ _WHICH = "from interlock.execution import command_launch as c; print(c.containme
 
 
 def _asked(code: str, **options: object) -> str:
-    environment = {"PYTHONPATH": str(Path(command_launch.__file__).parents[2]), "PATH": "/bin"}
+    source = options.pop("source", Path(command_launch.__file__).parents[2])
+    environment = {"PYTHONPATH": str(source), "PATH": "/bin"}
     interpreter = str(options.pop("interpreter", sys.executable))
     done = subprocess.run(  # type: ignore[call-overload]
         [interpreter, "-B", "-c", code],
@@ -246,7 +249,13 @@ def test_an_ordinary_user_has_a_namespace_only_when_asking_for_it() -> None:
     if version != "True":
         pytest.skip("no interpreter that another user could run")
     which = _WHICH.format("c.works('namespace')")
-    chosen, namespace = _asked(which, interpreter=interpreter, user=1, group=1).split()
+    with tempfile.TemporaryDirectory() as readable:
+        # The checkout may be in a folder that is for its owner only.
+        os.chmod(readable, 0o755)
+        shutil.copytree(Path(command_launch.__file__).parents[1], Path(readable) / "interlock")
+        subprocess.run(["chmod", "-R", "a+rX", readable], check=True)
+        who: dict[str, object] = {"interpreter": interpreter, "user": 1, "group": 1}
+        chosen, namespace = _asked(which, source=readable, **who).split()
     assert chosen in ("cgroup", "subreaper")
     assert namespace in ("True", "False")  # as the system allows
 
