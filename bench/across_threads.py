@@ -16,7 +16,7 @@ from interlock.runtime.background import Background
 ROUNDS = 7
 SIZE = 2_000
 SLOTS = 4
-ALONE = [uses(f"agent a{number}", exclusive=True) for number in range(SLOTS)]
+EXCLUSIVE = [uses(f"agent a{number}", exclusive=True) for number in range(SLOTS)]
 
 Submit = Callable[[int], "Future[Any]"]
 
@@ -100,7 +100,7 @@ def _in_a_runtime(work: Callable[[Submit], None]) -> float:
                 assert isinstance(handle, Handle)
                 handle.when_settled(lambda _: future.set_result(handle.outcome))
 
-            task = Task(f"t{number}", noop, prompt="work", claims=[ALONE[number % SLOTS]])
+            task = Task(f"t{number}", noop, prompt="work", claims=[EXCLUSIVE[number % SLOTS]])
             runtime.post(runtime.prepare(task), taken)
             return future
 

@@ -11,9 +11,9 @@ from time import perf_counter
 
 from bench.figure import Figure
 from interlock import Command, Runtime, Task, command
-from interlock.execution.command_launch import CONTAINMENTS, works
-from interlock.execution.manner import Place
-from interlock.execution.process_backend import Commands
+from interlock.execution.call_spec import Place
+from interlock.execution.commands.launch import CONTAINMENTS, works
+from interlock.execution.processes.process_backend import Commands
 from interlock.runtime.ports import Ports, real_backends
 
 ROUNDS = 15

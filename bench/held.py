@@ -36,7 +36,7 @@ class Held:
         name = claim.resource
         if not claim.is_path:
             capacity = self.capacities.get(name, 1)
-            amount = capacity if claim.mode is Mode.ALONE else claim.amount
+            amount = capacity if claim.mode is Mode.EXCLUSIVE else claim.amount
             return self._used[name] + amount <= capacity
         writes = claim.mode is Mode.WRITE
         if name == EVERYTHING:
@@ -54,5 +54,5 @@ class Held:
                 counter = self._writes if claim.mode is Mode.WRITE else self._reads
                 counter[name] += by
             else:
-                alone = claim.mode is Mode.ALONE
+                alone = claim.mode is Mode.EXCLUSIVE
                 self._used[name] += by * (self.capacities.get(name, 1) if alone else claim.amount)

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from bench.figure import Figure
-from interlock.model import pattern
+from interlock.model.patterns import pattern
 from interlock.plan.plan_file import load_plan
 from interlock.plan.project_file import load_project
 

@@ -16,11 +16,11 @@ from interlock.model.outcome import State
 from interlock.model.why import Explanation, HeldClaim
 from interlock.plan.plan_file import load_plan
 from interlock.plan.project_file import load_project
-from interlock.views.coordinator import Coordinator, Look, carry_out
+from interlock.service.coordinator import Coordinator, Look, carry_out
+from interlock.service.project_folder import Place
+from interlock.service.request import Request
 from interlock.views.facts import RunFacts
-from interlock.views.picture import svg
-from interlock.views.place import Place
-from interlock.views.request import Request
+from interlock.views.terminal.picture import svg
 
 
 class Photographer:

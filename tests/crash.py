@@ -37,7 +37,7 @@ async def killed(
     try:
         async with Runtime(journal=journal, **options) as rt:
             await program(rt)
-            await rt.saved()
+            await rt.flush()
             copy = left_by_a_kill(journal)
             raise _Killed  # the original is of no more use
     except _Killed:

@@ -27,9 +27,22 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "journal": frozenset({"errors", "model"}),
     "runtime": frozenset({"errors", "model", "plan", "kernel", "execution", "journal"}),
     "patterns": frozenset({"errors", "model", "plan", "runtime"}),
-    "views": frozenset({"version", "errors", "model", "plan", "journal", "runtime", "patterns"}),
+    "service": frozenset({"version", "errors", "model", "plan", "journal", "runtime"}),
+    "views": frozenset(
+        {"version", "errors", "model", "plan", "journal", "runtime", "patterns", "service"}
+    ),
     "testing": frozenset(
-        {"errors", "model", "plan", "kernel", "execution", "journal", "runtime", "patterns"}
+        {
+            "errors",
+            "model",
+            "plan",
+            "kernel",
+            "execution",
+            "journal",
+            "runtime",
+            "patterns",
+            "service",
+        }
     ),
     "__main__": frozenset({"views"}),
     "__init__": frozenset(

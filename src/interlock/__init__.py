@@ -53,7 +53,7 @@ if TYPE_CHECKING:
         WouldBlockTheLoop,
         WouldDeadlock,
     )
-    from interlock.execution.process import process
+    from interlock.execution.processes.process_agent import process
     from interlock.model.claim import Claim, read, uses, write
     from interlock.model.command import Command, command
     from interlock.model.conflict import conflicts
@@ -67,12 +67,11 @@ if TYPE_CHECKING:
     from interlock.model.template import Template
     from interlock.model.usage import Usage
     from interlock.model.why import Explanation
-    from interlock.patterns.chat import ChatEngine, SessionManager
-    from interlock.patterns.coordinator import ParallelAgentCoordinator
-    from interlock.patterns.coordinator_models import AgentPlugin, StateManager, SubTask
-    from interlock.patterns.cron import CronScheduler
-    from interlock.patterns.executor import ParallelExecutor
-    from interlock.patterns.executor_events import (
+    from interlock.patterns.coordinator.coordinator import ParallelAgentCoordinator
+    from interlock.patterns.coordinator.orchestrator import Orchestrator
+    from interlock.patterns.coordinator.subtask import AgentPlugin, StateManager, SubTask
+    from interlock.patterns.cron.cron import CronScheduler
+    from interlock.patterns.executor.events import (
         PARALLEL_AGENT_CANCELLED,
         PARALLEL_AGENT_COMPLETE,
         PARALLEL_AGENT_ERROR,
@@ -86,8 +85,9 @@ if TYPE_CHECKING:
         PARALLEL_PROGRESS_UPDATE,
         PARALLEL_VALIDATION_ERROR,
     )
-    from interlock.patterns.executor_locks import InMemoryResourceLock, ResourceLock
-    from interlock.patterns.executor_models import (
+    from interlock.patterns.executor.executor import ParallelExecutor
+    from interlock.patterns.executor.locks import InMemoryResourceLock, ResourceLock
+    from interlock.patterns.executor.models import (
         AgentAssignment,
         AgentOutcome,
         ParallelExecutionGroup,
@@ -95,20 +95,20 @@ if TYPE_CHECKING:
         ParallelProgress,
         ProgressCallback,
     )
-    from interlock.patterns.executor_shutdown import ShutdownManager, ShutdownResult
-    from interlock.patterns.orchestrator import Orchestrator
-    from interlock.patterns.pool import AgentPool
-    from interlock.patterns.pool_config import EngineConfig
-    from interlock.patterns.queue import TaskQueue
-    from interlock.patterns.queue_delegate import delegate_tasks_parallel
-    from interlock.patterns.queue_ownership import FileOwnership
-    from interlock.patterns.queue_registry import AgentRegistry
-    from interlock.patterns.queue_task import AgentTask
-    from interlock.patterns.roundtable import Roundtable
-    from interlock.patterns.scheduler import TaskScheduler
-    from interlock.patterns.scheduler_limiter import LLMLimiter
-    from interlock.patterns.scheduler_store import SharedStore
-    from interlock.patterns.scheduler_summary import RollingSummary
+    from interlock.patterns.executor.shutdown import ShutdownManager, ShutdownResult
+    from interlock.patterns.pool.chat import ChatEngine, SessionManager
+    from interlock.patterns.pool.engine_config import EngineConfig
+    from interlock.patterns.pool.pool import AgentPool
+    from interlock.patterns.queue.agent_task import AgentTask
+    from interlock.patterns.queue.delegate import delegate_tasks_parallel
+    from interlock.patterns.queue.ownership import FileOwnership
+    from interlock.patterns.queue.queue import TaskQueue
+    from interlock.patterns.queue.registry import AgentRegistry
+    from interlock.patterns.roundtable.roundtable import Roundtable
+    from interlock.patterns.scheduler.limiter import LLMLimiter
+    from interlock.patterns.scheduler.scheduler import TaskScheduler
+    from interlock.patterns.scheduler.store import SharedStore
+    from interlock.patterns.scheduler.summary import RollingSummary
     from interlock.runtime.context import TaskContext, cancelled, current
     from interlock.runtime.handle import Handle
     from interlock.runtime.run import run
@@ -244,81 +244,81 @@ __all__ = [
 
 # Where a public name lives, unless it is an error.
 _HOMES = {
-    "PARALLEL_AGENT_CANCELLED": "interlock.patterns.executor_events",
-    "PARALLEL_AGENT_COMPLETE": "interlock.patterns.executor_events",
-    "PARALLEL_AGENT_ERROR": "interlock.patterns.executor_events",
-    "PARALLEL_AGENT_START": "interlock.patterns.executor_events",
-    "PARALLEL_GROUP_COMPLETE": "interlock.patterns.executor_events",
-    "PARALLEL_GROUP_START": "interlock.patterns.executor_events",
-    "PARALLEL_LOCK_ACQUIRED": "interlock.patterns.executor_events",
-    "PARALLEL_LOCK_CONFLICT": "interlock.patterns.executor_events",
-    "PARALLEL_LOCK_RELEASED": "interlock.patterns.executor_events",
-    "PARALLEL_LOCK_RELEASE_ERROR": "interlock.patterns.executor_events",
-    "PARALLEL_PROGRESS_UPDATE": "interlock.patterns.executor_events",
-    "PARALLEL_VALIDATION_ERROR": "interlock.patterns.executor_events",
+    "PARALLEL_AGENT_CANCELLED": "interlock.patterns.executor.events",
+    "PARALLEL_AGENT_COMPLETE": "interlock.patterns.executor.events",
+    "PARALLEL_AGENT_ERROR": "interlock.patterns.executor.events",
+    "PARALLEL_AGENT_START": "interlock.patterns.executor.events",
+    "PARALLEL_GROUP_COMPLETE": "interlock.patterns.executor.events",
+    "PARALLEL_GROUP_START": "interlock.patterns.executor.events",
+    "PARALLEL_LOCK_ACQUIRED": "interlock.patterns.executor.events",
+    "PARALLEL_LOCK_CONFLICT": "interlock.patterns.executor.events",
+    "PARALLEL_LOCK_RELEASED": "interlock.patterns.executor.events",
+    "PARALLEL_LOCK_RELEASE_ERROR": "interlock.patterns.executor.events",
+    "PARALLEL_PROGRESS_UPDATE": "interlock.patterns.executor.events",
+    "PARALLEL_VALIDATION_ERROR": "interlock.patterns.executor.events",
     "__version__": "interlock.version",
-    "AgentAssignment": "interlock.patterns.executor_models",
-    "AgentOutcome": "interlock.patterns.executor_models",
-    "AgentPlugin": "interlock.patterns.coordinator_models",
-    "AgentPool": "interlock.patterns.pool",
-    "AgentRegistry": "interlock.patterns.queue_registry",
-    "AgentTask": "interlock.patterns.queue_task",
+    "AgentAssignment": "interlock.patterns.executor.models",
+    "AgentOutcome": "interlock.patterns.executor.models",
+    "AgentPlugin": "interlock.patterns.coordinator.subtask",
+    "AgentPool": "interlock.patterns.pool.pool",
+    "AgentRegistry": "interlock.patterns.queue.registry",
+    "AgentTask": "interlock.patterns.queue.agent_task",
     "Auto": "interlock.model.load",
     "Breaker": "interlock.model.limits",
-    "ChatEngine": "interlock.patterns.chat",
+    "ChatEngine": "interlock.patterns.pool.chat",
     "Claim": "interlock.model.claim",
     "Command": "interlock.model.command",
-    "CronScheduler": "interlock.patterns.cron",
-    "EngineConfig": "interlock.patterns.pool_config",
+    "CronScheduler": "interlock.patterns.cron.cron",
+    "EngineConfig": "interlock.patterns.pool.engine_config",
     "ErrorRecord": "interlock.model.outcome",
     "Event": "interlock.model.event",
     "Explanation": "interlock.model.why",
-    "FileOwnership": "interlock.patterns.queue_ownership",
+    "FileOwnership": "interlock.patterns.queue.ownership",
     "Gate": "interlock.model.load",
     "Handle": "interlock.runtime.handle",
-    "InMemoryResourceLock": "interlock.patterns.executor_locks",
+    "InMemoryResourceLock": "interlock.patterns.executor.locks",
     "Kind": "interlock.model.event",
-    "LLMLimiter": "interlock.patterns.scheduler_limiter",
+    "LLMLimiter": "interlock.patterns.scheduler.limiter",
     "Load": "interlock.model.load",
     "Message": "interlock.runtime.session",
-    "Orchestrator": "interlock.patterns.orchestrator",
+    "Orchestrator": "interlock.patterns.coordinator.orchestrator",
     "Outcome": "interlock.model.outcome",
-    "ParallelAgentCoordinator": "interlock.patterns.coordinator",
-    "ParallelExecutionGroup": "interlock.patterns.executor_models",
-    "ParallelExecutionResult": "interlock.patterns.executor_models",
-    "ParallelExecutor": "interlock.patterns.executor",
-    "ParallelProgress": "interlock.patterns.executor_models",
+    "ParallelAgentCoordinator": "interlock.patterns.coordinator.coordinator",
+    "ParallelExecutionGroup": "interlock.patterns.executor.models",
+    "ParallelExecutionResult": "interlock.patterns.executor.models",
+    "ParallelExecutor": "interlock.patterns.executor.executor",
+    "ParallelProgress": "interlock.patterns.executor.models",
     "Progress": "interlock.model.progress",
-    "ProgressCallback": "interlock.patterns.executor_models",
+    "ProgressCallback": "interlock.patterns.executor.models",
     "Question": "interlock.runtime.waits",
     "Quota": "interlock.model.limits",
     "Rate": "interlock.model.limits",
-    "ResourceLock": "interlock.patterns.executor_locks",
+    "ResourceLock": "interlock.patterns.executor.locks",
     "Retry": "interlock.model.limits",
-    "RollingSummary": "interlock.patterns.scheduler_summary",
-    "Roundtable": "interlock.patterns.roundtable",
+    "RollingSummary": "interlock.patterns.scheduler.summary",
+    "Roundtable": "interlock.patterns.roundtable.roundtable",
     "RunResult": "interlock.model.result",
     "Runtime": "interlock.runtime.runtime",
     "Session": "interlock.runtime.session",
-    "SessionManager": "interlock.patterns.chat",
-    "SharedStore": "interlock.patterns.scheduler_store",
-    "ShutdownManager": "interlock.patterns.executor_shutdown",
-    "ShutdownResult": "interlock.patterns.executor_shutdown",
+    "SessionManager": "interlock.patterns.pool.chat",
+    "SharedStore": "interlock.patterns.scheduler.store",
+    "ShutdownManager": "interlock.patterns.executor.shutdown",
+    "ShutdownResult": "interlock.patterns.executor.shutdown",
     "State": "interlock.model.outcome",
-    "StateManager": "interlock.patterns.coordinator_models",
-    "SubTask": "interlock.patterns.coordinator_models",
+    "StateManager": "interlock.patterns.coordinator.subtask",
+    "SubTask": "interlock.patterns.coordinator.subtask",
     "Task": "interlock.model.task",
     "TaskContext": "interlock.runtime.context",
-    "TaskQueue": "interlock.patterns.queue",
-    "TaskScheduler": "interlock.patterns.scheduler",
+    "TaskQueue": "interlock.patterns.queue.queue",
+    "TaskScheduler": "interlock.patterns.scheduler.scheduler",
     "Template": "interlock.model.template",
     "Usage": "interlock.model.usage",
     "cancelled": "interlock.runtime.context",
     "command": "interlock.model.command",
     "conflicts": "interlock.model.conflict",
     "current": "interlock.runtime.context",
-    "delegate_tasks_parallel": "interlock.patterns.queue_delegate",
-    "process": "interlock.execution.process",
+    "delegate_tasks_parallel": "interlock.patterns.queue.delegate",
+    "process": "interlock.execution.processes.process_agent",
     "read": "interlock.model.claim",
     "run": "interlock.runtime.run",
     "uses": "interlock.model.claim",

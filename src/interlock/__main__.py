@@ -1,5 +1,5 @@
 """`python -m interlock` is the program `interlock`."""
 
-from interlock.views.main import main
+from interlock.views.cli.main import main
 
 main()

@@ -20,9 +20,9 @@ import pytest
 
 from interlock.journal.follow import follow
 from interlock.model.event import Event
-from interlock.views.app import run_app
-from interlock.views.finding import facts_of, task_of
-from interlock.views.place import Place
+from interlock.service.project_folder import Place
+from interlock.views.cli.app import run_app
+from interlock.views.cli.finding import facts_of, task_of
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = (sys.executable, "-m", "interlock")

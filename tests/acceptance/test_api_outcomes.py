@@ -197,7 +197,7 @@ async def test_data_is_copied_when_it_is_submitted() -> None:
         mine: dict[str, Any] = {"list": [1, 2]}
         handle = rt.submit(lambda data: data, mine)
         mine["list"].append(3)
-        rt.unpause()
+        rt.resume()
         assert (await handle).result == {"list": [1, 2]}
 
 

@@ -145,7 +145,7 @@ async def test_priority_goes_first() -> None:
         rt.pause()
         for name, priority in (("low", -1), ("normal", 0), ("high", 5)):
             rt.submit(tells, id=name, priority=priority)
-        rt.unpause()
+        rt.resume()
     assert order == ["high", "normal", "low"]
 
 

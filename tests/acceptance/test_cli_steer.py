@@ -85,7 +85,7 @@ def test_a_task_that_failed_is_done_again_with_what_was_skipped(folder: Folder, 
     done = running.ended()
     tasks_ = {task["id"]: task for task in json.loads(done.out)["tasks"]}
     assert tasks_["last~2"]["output"] == "then is fine"
-    assert tasks_["flaky~2"]["again_of"] == "flaky"
+    assert tasks_["flaky~2"]["retry_of"] == "flaky"
     assert set(tasks_) == {"held", "flaky~2", "after~2", "last~2", "well"}
     assert done.code == 0  # what a person had done again counts as it was done last
     settled = folder.json("why", "flaky")

@@ -10,13 +10,13 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from interlock.views.why_json import KINDS
+from interlock.views.cli.why_json import KINDS
 from tests.acceptance.command_line import SHELL, Folder, Going, folder
 
 __all__ = ["folder"]
 
 _SPANS = re.compile(r"\b\d[\d.]*\s?(?:ms|s|min|h|d|%)(?:\s\d+\s?(?:s|min|h))?(?!\w)")
-_NAMES = ["task_id", "state", "at", "since", "reasons", "clears_at", "would_help"]
+_NAMES = ["task_id", "state", "at", "since", "reasons", "clears_at", "suggestions"]
 _NAMES += ["error", "error_type", "cause", "log"]
 
 
@@ -35,10 +35,10 @@ def asked(folder: Folder, task_id: str) -> dict[str, dict[str, Any]]:
     for reason in facts["reasons"]:
         assert timeless(reason["text"]) in said
         assert reason["kind"] in KINDS.values()
-    for each in facts["would_help"]:
+    for each in facts["suggestions"]:
         assert each in said
     assert said.count("–") == len(facts["reasons"])
-    assert said.count("→") == len(facts["would_help"])
+    assert said.count("→") == len(facts["suggestions"])
     assert ("expected to clear" in said) == (
         facts["clears_at"] is not None and facts["reasons"] != []
     )
@@ -321,7 +321,7 @@ def test_a_run_that_nobody_carries_out(folder: Folder) -> None:
     assert list(reasons) == ["unfinished_dependency", "not_carried_out"]
     assert reasons["not_carried_out"]["run_id"] == folder.facts("status")["run_id"]
     assert list(asked(folder, "a")) == ["not_carried_out"]
-    assert folder.facts("why", "a")["would_help"] == ["interlock run --resume"]
+    assert folder.facts("why", "a")["suggestions"] == ["interlock run --resume"]
     assert "has no task 'nobody'" in folder.refused("why", "nobody")
 
 

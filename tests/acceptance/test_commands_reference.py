@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from interlock.views.app import COMMANDS, make_app, run_app
-from interlock.views.exits import Exit
-from interlock.views.reference import FILE, RENEW, page
-from interlock.views.reference_facts import FILES
+from interlock.views.cli.app import COMMANDS, make_app, run_app
+from interlock.views.cli.exit_codes import Exit
+from interlock.views.cli.reference import FILE, RENEW, page
+from interlock.views.cli.reference_facts import FILES
 from tests.acceptance import documents
 
 TEXT = documents.read(str(FILE))

@@ -39,8 +39,8 @@ from interlock import (
 from interlock.journal.reader import Reader
 from interlock.journal.sqlite import SqliteJournal
 from interlock.model.event import Event, Kind
-from interlock.runtime import origin
 from interlock.runtime.ports import Ports
+from interlock.runtime.recovery import origin
 from tests.crash import Stay, killed, left_by_a_kill
 
 
@@ -117,7 +117,7 @@ async def test_a_run_that_goes_on_from_a_closed_one_and_is_killed_still_has_its_
     async with Runtime(journal=journal) as rt:
         await rt.map(work, range(3))
     async with Runtime(journal=journal, resume=True) as rt:
-        await rt.saved()
+        await rt.flush()
         copy = left_by_a_kill(journal)
     async with Runtime(journal=copy, resume=True) as rt:
         outcomes = await rt.map(work, range(4))
@@ -366,7 +366,7 @@ def _ready() -> Stay:
 
 async def test_who_says_fail_has_cut_off_tasks_fail(tmp_path: Path) -> None:
     copy, stay = await _cut_off(tmp_path), _ready()
-    async with Runtime(journal=copy, resume=True, interrupted="fail") as rt:
+    async with Runtime(journal=copy, resume=True, on_interrupted="fail") as rt:
         outcome = await rt.submit(stay, id="a")
         after = await rt.submit(echo, 1, after="a")
     assert outcome.error is not None
@@ -379,7 +379,7 @@ async def test_who_says_ask_is_asked_before_it_runs_again(
     tmp_path: Path, answer: str, runs: int
 ) -> None:
     copy, stay = await _cut_off(tmp_path), _ready()
-    async with Runtime(journal=copy, resume=True, interrupted="ask") as rt:
+    async with Runtime(journal=copy, resume=True, on_interrupted="ask") as rt:
         handle = rt.submit(stay, id="a")
         await rt.submit(echo, 1)  # others go on meanwhile
         (question,) = rt.questions()
@@ -435,7 +435,7 @@ async def test_answers_that_were_given_are_not_asked_for_again(tmp_path: Path) -
     async with Runtime(journal=copy, resume=True) as rt:
         handle = rt.submit(asks)
         while not rt.questions():
-            await rt.saved()
+            await rt.flush()
         assert [each.question for each in rt.questions()] == ["Which shape?"]
         rt.answer(handle, "round")
         assert (await handle).result == ["blue", "round"]
@@ -497,13 +497,13 @@ async def test_a_child_that_succeeded_under_a_second_name_is_known_by_it(tmp_pat
             rt.submit(parent, id="parent")
             await stay.began.wait()
 
-        journal = await killed(journal, program, resume=resume, changed="rerun")
+        journal = await killed(journal, program, resume=resume, on_changed="rerun")
 
     async def last(ctx: TaskContext) -> str:
         value: str = await ctx.submit(child, id="child").result()
         return value
 
-    async with Runtime(journal=journal, resume=True, changed="rerun") as rt:
+    async with Runtime(journal=journal, resume=True, on_changed="rerun") as rt:
         assert (await rt.submit(last, id="parent")).result == "done"
     assert len(ran) == 2  # "child" was cut off, "child~2" succeeded
 
@@ -527,7 +527,7 @@ async def test_backoff_attempts_tokens_usage_and_priority_go_on_where_they_were(
         handle = rt.submit(fails, retry=Retry(3, backoff=0.2, jitter=0))
         rt.pause("fails")
         rt.prioritize(handle, 7)
-        rt.unpause("fails")
+        rt.resume("fails")
         async for event in rt.events():
             if event.kind == "retrying":
                 until.append(event.at + 0.2)
@@ -619,7 +619,7 @@ async def test_a_rate_knows_what_it_gave_out_before(tmp_path: Path) -> None:
     async with Runtime(journal=left_by_a_kill(copy), resume=True, limits=limits) as rt:
         third = rt.submit(echo, 3, id="third", uses="api")
         held = rt.submit(echo, 4, id="held", uses="slow")
-        await rt.saved()
+        await rt.flush()
         assert (third.state, held.state) == (State.WAITING, State.WAITING)
         rt.cancel(third)
         rt.cancel(held)
@@ -642,7 +642,7 @@ async def test_a_capacity_stays_as_it_was_set(tmp_path: Path) -> None:
     async with Runtime(journal=copy, resume=True, capacity={"gpu": 1}) as rt:
         rt.submit(stay, uses="gpu=1")
         waits = rt.submit(echo, 1, id="waits", uses="gpu=1")  # it was possible once
-        await rt.saved()
+        await rt.flush()
         assert waits.state is State.WAITING
         rt.set_capacity("gpu", 1)
         assert (await waits).succeeded
@@ -657,7 +657,7 @@ async def test_a_changed_task_is_refused_or_run_as_the_user_chooses(tmp_path: Pa
         with pytest.raises(ChangedTask, match="'a' is not what it was"):
             rt.submit(echo, 1, id="a")
         rt.submit(_ready(), id="a")
-    async with Runtime(journal=copy, resume=True, changed="rerun") as rt:
+    async with Runtime(journal=copy, resume=True, on_changed="rerun") as rt:
         assert (await rt.submit(echo, 1, id="a")).result == 1
 
 
@@ -690,7 +690,7 @@ async def test_tasks_that_nobody_brings_are_told_of_and_the_run_stays_open(
     copy = await _cut_off(tmp_path)
     with caplog.at_level(logging.WARNING, logger="interlock"):
         async with Runtime(journal=copy, resume=True) as rt:
-            assert rt.left_over == ("a",)
+            assert rt.unsubmitted == ("a",)
             await rt.submit(echo, 1)
     assert "were not submitted again, and it stays open: a" in caplog.text
     with Reader(copy) as reader:
@@ -699,7 +699,7 @@ async def test_tasks_that_nobody_brings_are_told_of_and_the_run_stays_open(
     async with Runtime(journal=copy, resume=True) as rt:
         await rt.submit(_ready(), id="a")
         rt.submit(echo, 1)
-        assert rt.left_over == ()
+        assert rt.unsubmitted == ()
     with Reader(copy) as reader:
         assert not reader.runs()[0].is_open
 
@@ -738,7 +738,7 @@ async def test_a_key_finds_its_unfinished_task_whatever_it_is_called_now(tmp_pat
         handle = rt.submit(stay, id="tuesday", key="k")
         assert handle.task_id == "monday"
         assert (await handle).succeeded
-        assert rt.left_over == ()
+        assert rt.unsubmitted == ()
 
 
 # -- what cannot or must not be stored ------------------------------------------------------
@@ -763,9 +763,9 @@ async def test_a_result_that_json_cannot_hold_is_refused_or_marked(tmp_path: Pat
         assert outcome.succeeded
         assert isinstance(outcome.result, dict)
 
-    copy = await killed(tmp_path / "marked.db", program, not_durable="mark")
+    copy = await killed(tmp_path / "marked.db", program, unserializable="mark")
     stay.may_end.set()
-    async with Runtime(journal=copy, resume=True, not_durable="mark") as rt:
+    async with Runtime(journal=copy, resume=True, unserializable="mark") as rt:
         await program(rt)
     assert len(ran) == 3
 
@@ -865,7 +865,7 @@ async def test_resume_open_takes_up_what_was_cut_off_and_inherits_nothing_from_w
     copy = await killed(tmp_path / "journal.db", begins, resume="open")
     stay.may_end.set()
     async with Runtime(journal=copy, resume="open") as rt:
-        assert rt.left_over == ("b",)
+        assert rt.unsubmitted == ("b",)
         assert (await rt.submit(stay, id="a")).result == 2  # the same run: it has its outcome
         assert (await rt.submit(stay, id="b")).result == 4
     with Reader(copy) as reader:

@@ -397,7 +397,7 @@ async def test_priority_boosts_reach_the_queue() -> None:
         for name in ("one", "two", "three"):
             rt.submit(tells, id=name)
         rt.prioritize("three", 10)
-        rt.unpause()
+        rt.resume()
     assert order[0] == "three"
 
 

@@ -10,7 +10,7 @@ from interlock.plan.plan_file import load_plan
 from interlock.plan.project_file import load_project
 from interlock.runtime.project import Agents, tasks_of
 from interlock.testing.planted import BUGS
-from interlock.views.insight import collisions
+from interlock.views.cli.insight import collisions
 from tests.acceptance import documents
 
 README = documents.read("README.md")

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from interlock.journal.codec import Codec
 from interlock.journal.reader import Reader, Run
+from interlock.journal.schema.codec import Codec
 from interlock.kernel import stimuli as s
 from interlock.model.conflict import conflicts
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import State
 from interlock.model.task import Task
-from interlock.runtime.origin import KNOWN
-from interlock.runtime.past import CUT_OFF_AT_MOST, Past
+from interlock.runtime.recovery.origin import KNOWN
+from interlock.runtime.recovery.past import CUT_OFF_AT_MOST, Past
 from tests.faults.durable_scenarios import DEADLINE, TRIES
 from tests.faults.durable_world import DOWN, RATE, Fact, World
 

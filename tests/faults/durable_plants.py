@@ -11,9 +11,9 @@ import pytest
 from interlock.journal.batch import Batch
 from interlock.kernel import stimuli as s
 from interlock.model.outcome import Outcome, State
-from interlock.runtime import origin
-from interlock.runtime.past import Known, Past
-from interlock.runtime.remembered import Remembered
+from interlock.runtime.recovery import origin
+from interlock.runtime.recovery.past import Known, Past
+from interlock.runtime.recovery.remembered import Remembered
 from interlock.runtime.shell import Shell
 from interlock.testing.loop_writer import LoopWriter
 
@@ -30,10 +30,10 @@ class Where(NamedTuple):
 
 
 def acknowledged_before_it_is_durable(patch: Patch) -> None:
-    async def saved(self: Shell) -> None:
+    async def flush(self: Shell) -> None:
         return
 
-    patch.setattr(Shell, "saved", saved)
+    patch.setattr(Shell, "flush", flush)
 
 
 def done_before_it_is_durable(patch: Patch) -> None:

@@ -144,7 +144,7 @@ class World:
 
     async def acknowledged(self, rt: Runtime, what: str, *tasks: str) -> None:
         """Wait until what was asked for is durable, and take it for granted from there on."""
-        await rt.saved()
+        await rt.flush()
         for task in tasks:
             self.note(what, task)
 

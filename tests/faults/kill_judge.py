@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from interlock.journal.codec import Codec
 from interlock.journal.reader import Reader, Run
+from interlock.journal.schema.codec import Codec
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import Outcome, State
-from interlock.runtime.origin import KNOWN
-from interlock.runtime.past import CUT_OFF_AT_MOST
+from interlock.runtime.recovery.origin import KNOWN
+from interlock.runtime.recovery.past import CUT_OFF_AT_MOST
 from interlock.testing.replay import replay
 from tests.faults.kill_program import TRIES, Line, lines
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 
 from interlock.journal.batch import Batch
 from interlock.journal.store import Store
-from interlock.runtime import origin, shell
+from interlock.runtime import shell
 from interlock.runtime.record import Record
-from interlock.runtime.remembered import Remembered
+from interlock.runtime.recovery import origin
+from interlock.runtime.recovery.remembered import Remembered
 
 
 def _slow_disk() -> None:
@@ -26,10 +27,10 @@ def _slow_disk() -> None:
 def acknowledged_before_it_is_durable() -> None:
     _slow_disk()
 
-    async def saved(self: shell.Shell) -> None:
+    async def flush(self: shell.Shell) -> None:
         return
 
-    shell.Shell.saved = saved  # type: ignore[method-assign]
+    shell.Shell.flush = flush  # type: ignore[method-assign]
 
 
 def told_before_it_is_durable() -> None:

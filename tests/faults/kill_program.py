@@ -98,7 +98,7 @@ class Program:
         more.append(rt.submit(self.step, id="unwanted", after=["chain-3"]))
         await self._acknowledge(rt, more)
         if rt.cancel("unwanted"):
-            await rt.saved()
+            await rt.flush()
             self._truth.tell("ack", "unwanted", "cancelled")
         for each in (*handles, *more):
             group.create_task(self._tell(each))
@@ -107,7 +107,7 @@ class Program:
             self._told(outcome.task_id, outcome)
 
     async def _acknowledge(self, rt: Runtime, handles: list[Handle[Any]]) -> None:
-        await rt.saved()
+        await rt.flush()
         for handle in handles:
             self._truth.tell("ack", handle.task_id, "submitted")
 
@@ -134,7 +134,7 @@ class Program:
         async for event in rt.events():
             if event.kind is Kind.NEEDS_YOU and rt.questions():
                 rt.answer("asks", "blue")
-                await rt.saved()
+                await rt.flush()
                 self._truth.tell("ack", "asks", "answered")
             if event.kind in (Kind.SETTLED, Kind.INHERITED) and event.task_id == "asks":
                 return

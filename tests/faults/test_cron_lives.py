@@ -13,7 +13,7 @@ import pytest
 
 from interlock import AlreadyRunning, CronScheduler, Event, Kind, TaskContext
 from interlock.journal.reader import Reader
-from interlock.patterns import cron_house
+from interlock.patterns.cron import cron_house
 from interlock.testing.faulty_disk import Fault, FaultyDisk
 from interlock.testing.interruptions import crash_at
 from tests.faults.cron_lives import NOON, Lives
@@ -107,7 +107,7 @@ def test_what_was_said_is_durable_once_it_is_saved(lives: Lives) -> None:
         cron.add("job", "* * * * *", lives.agent(1))
         async with cron:
             cron.disable("job")
-            await cron.saved()
+            await cron.flush()
             loop: Any = asyncio.get_running_loop()
             loop.crash()
             await asyncio.sleep(1)
@@ -234,7 +234,7 @@ def test_what_was_cut_off_and_nobody_wants_any_more_does_not_start(lives: Lives,
                 cron.disable("job")
             if how == "removed":
                 cron.remove("job")
-            await cron.saved()
+            await cron.flush()
             loop: Any = asyncio.get_running_loop()
             loop.crash()
             await asyncio.sleep(1)

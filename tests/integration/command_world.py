@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from interlock import Command, Event, Kind, Runtime, command
-from interlock.execution.command_launch import CONTAINMENTS, works
-from interlock.execution.manner import Place
-from interlock.execution.process_backend import Commands
-from interlock.execution.process_table import living
+from interlock.execution.call_spec import Place
+from interlock.execution.commands.launch import CONTAINMENTS, works
+from interlock.execution.processes.process_backend import Commands
+from interlock.execution.processes.process_table import living
 from interlock.runtime.ports import Ports, real_backends
 
 HOLDING = [each for each in CONTAINMENTS if each != "group"]

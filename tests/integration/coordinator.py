@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 from interlock import Runtime, command, process
-from interlock.execution.manner import Place
-from interlock.execution.process_backend import Commands
+from interlock.execution.call_spec import Place
+from interlock.execution.processes.process_backend import Commands
 from interlock.runtime.ports import Ports, real_backends
 
 NASTY = str(Path(__file__).with_name("nasty_agent.py"))

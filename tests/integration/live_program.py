@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from interlock.model.outcome import State
 from interlock.views.facts import RunFacts
-from interlock.views.live import LiveView
-from interlock.views.terminal import make_console
+from interlock.views.terminal.live import LiveView
+from interlock.views.terminal.terminal import make_console
 from tests.unit.views.runs import NOW, many, run, task, why
 
 

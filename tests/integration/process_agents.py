@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 from typing import Any, NoReturn
 
-from interlock.execution.process import process
+from interlock.execution.processes.process_agent import process
 from tests.unit.execution.agents import announce
 
 

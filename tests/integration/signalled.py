@@ -57,7 +57,7 @@ class Program:
                 rt.submit(self.quick, 9, id="later", after=["finishing", "endless"])
             ]
             later += [rt.submit(self.endless, id=f"more-{number}") for number in range(4)]
-            await rt.saved()
+            await rt.flush()
             while any(each.state == "waiting" for each in long):
                 await asyncio.sleep(0)
             self._tell("ready")

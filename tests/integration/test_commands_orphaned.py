@@ -13,10 +13,10 @@ import pytest
 
 import interlock
 from interlock import EarlierAgentsAlive, Kind, Runtime
-from interlock.execution.command_launch import works
-from interlock.execution.process_table import children, living
+from interlock.execution.commands.launch import works
+from interlock.execution.processes.process_table import children, living
 from interlock.journal.reader import Reader
-from interlock.runtime import sweeping
+from interlock.runtime.recovery import sweeping
 from tests.integration.command_world import HOLDING, Pipes, pipes
 
 __all__ = ["pipes"]
@@ -96,7 +96,7 @@ async def test_the_next_attempt_begins_when_nothing_is_left(
     monkeypatch.setattr(sweeping, "left", lambda *_: [])  # by the lock alone
     coordinator = begin(kind, "subreaper")
     coordinator.kill()
-    async with Runtime(journal="j.db", resume=resume, changed="rerun") as rt:
+    async with Runtime(journal="j.db", resume=resume, on_changed="rerun") as rt:
         assert not pipes.is_anybody_left()
         assert (await rt.submit(pipes.is_anybody_left, id="agent", writes="x")).result is False
 
@@ -189,7 +189,7 @@ async def test_agents_that_cannot_be_ended_are_an_error_that_names_them(
         os.kill(each, signal.SIGCONT)
     assert pipes.are_all_gone_within(PROMISED)
     async with Runtime(journal="j.db", resume=True) as rt:
-        assert rt.left_over == ("agent",)  # the run is as it was
+        assert rt.unsubmitted == ("agent",)  # the run is as it was
 
 
 async def test_a_fork_of_ours_is_not_taken_for_an_agent_of_a_dead_coordinator() -> None:

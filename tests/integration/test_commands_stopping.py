@@ -20,11 +20,12 @@ from typing import Any
 import pytest
 
 from interlock import Runtime, State, command
-from interlock.execution import command_launch, process_backend
 from interlock.execution.backend import Launched
-from interlock.execution.containment import start_time
-from interlock.execution.process_table import children, members
-from interlock.execution.sweep import sweep
+from interlock.execution.commands import launch as command_launch
+from interlock.execution.processes import process_backend
+from interlock.execution.processes.containment import start_time
+from interlock.execution.processes.process_table import children, members
+from interlock.execution.processes.sweep import sweep
 from tests.integration.command_world import (
     HOLDING,
     Pipes,
@@ -316,7 +317,7 @@ def test_a_process_is_known_by_its_variables_wherever_it_went() -> None:
 
 def test_whoever_sweeps_spares_itself_and_those_it_comes_from() -> None:
     code = (
-        "import os; from interlock.execution.sweep import sweep; "
+        "import os; from interlock.execution.processes.sweep import sweep; "
         "print(sweep([], [{'INTERLOCK_RUN': os.environ['INTERLOCK_RUN']}]))"
     )
     source = str(Path(command_launch.__file__).parents[2])

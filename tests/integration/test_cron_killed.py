@@ -43,7 +43,7 @@ async def main():
         if which == "first":
             cron.disable("disabled")
             cron.remove("removed")
-            await cron.saved()
+            await cron.flush()
         say(json.dumps([{k: row[k] for k in ("job_id", "enabled", "missed", "misses")}
                         for row in cron.list()]))
         await cron.run_forever()

@@ -82,7 +82,7 @@ async def test_another_thread_can_be_first_and_last() -> None:
 
 async def test_an_event_loop_of_another_thread_cannot_run_jobs_of_this_one() -> None:
     def elsewhere() -> None:
-        calls: list[Any] = [cron.trigger("job"), cron.shutdown(), cron.saved()]
+        calls: list[Any] = [cron.trigger("job"), cron.shutdown(), cron.flush()]
         for each in calls:
             with pytest.raises(UsageError, match="another event loop"):
                 asyncio.run(each)

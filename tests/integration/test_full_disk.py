@@ -53,7 +53,7 @@ async def test_results_wait_for_room_and_nothing_starts_without_it(
     async with Runtime(journal=journal) as rt:
         first = rt.submit(running)
         second = rt.submit(next_one, after=first)
-        await rt.saved()
+        await rt.flush()
         with no_room_for(journal):
             may_end.set()
             await ended.wait()
@@ -93,7 +93,7 @@ async def test_a_signal_ends_a_program_whose_journal_is_stuck(tmp_path: Path) ->
     with pytest.raises(InterlockError, match="could not be written"), ExitStack() as limit:
         async with Runtime(journal=journal, grace=0.1) as rt:
             first = rt.submit(running)
-            await rt.saved()
+            await rt.flush()
             limit.enter_context(no_room_for(journal))
             may_end.set()
             await ended.wait()

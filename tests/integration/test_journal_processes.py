@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from interlock.errors import AlreadyRunning
-from interlock.journal.codec import Codec
 from interlock.journal.follow import follow, follow_async
 from interlock.journal.reader import Reader
+from interlock.journal.schema.codec import Codec
 from interlock.journal.sqlite import SqliteJournal
 from interlock.model.event import Event, Kind
 from tests.unit.journal.story import KNOWN

@@ -17,7 +17,7 @@ from interlock import (
     SessionManager,
     TaskContext,
 )
-from interlock.patterns.pool_sessions import Sessions
+from interlock.patterns.pool.sessions import Sessions
 
 # Each agent notes what it is asked. The first time, the process is killed in the middle of `two`.
 SCRIPT = """

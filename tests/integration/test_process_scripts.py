@@ -18,7 +18,7 @@ RUN = """
 import asyncio, sys, tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from interlock.execution.process import process
+from interlock.execution.processes.process_agent import process
 from tests.unit.execution.worlds import opened
 
 async def run(agent, *args):

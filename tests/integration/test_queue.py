@@ -465,7 +465,7 @@ def test_it_can_be_steered_and_followed_as_any_run(queue: TaskQueue) -> None:
     rt.pause()
     future = queue.submit_task(AgentTask("a", "", [], int, id="paused"))
     assert "paused" in str(rt.why("paused"))
-    rt.unpause()
+    rt.resume()
     assert future.result() == 0
     assert [each.task_id for each in rt.outcomes] == ["paused"]
     assert rt.handle("paused").task.labels["agent_type"] == "a"

@@ -13,7 +13,7 @@ from interlock import Event, Kind, Runtime, State, Task
 from interlock.errors import ChangedTask
 from interlock.journal.sqlite import SqliteJournal
 from interlock.kernel import instructions as do
-from interlock.runtime.origin import KNOWN
+from interlock.runtime.recovery.origin import KNOWN
 from tests.unit.journal.story import run
 
 SECRET = "sk-very-secret"

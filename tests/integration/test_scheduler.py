@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from interlock import Claim, Kind, NotAnAgent, State, TaskFailed, TaskScheduler, write
-from interlock.patterns.scheduler import OnError
+from interlock.patterns.scheduler.scheduler import OnError
 from tests.integration.step_agents import Fails, Hangs, Notes, Says, Waits, Where
 
 

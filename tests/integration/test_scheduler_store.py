@@ -17,8 +17,8 @@ import pytest
 
 import interlock
 from interlock import InvalidOption, SharedStore, WouldDeadlock
-from interlock.patterns import scheduler_files
-from interlock.patterns.scheduler_files import FileLock, by_sqlite, flocked
+from interlock.patterns.scheduler import file_locks as scheduler_files
+from interlock.patterns.scheduler.file_locks import FileLock, by_sqlite, flocked
 
 LOCKS = pytest.mark.parametrize("lock", [flocked, by_sqlite])
 

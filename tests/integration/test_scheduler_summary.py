@@ -14,7 +14,7 @@ import pytest
 
 import interlock
 from interlock import InvalidOption, RollingSummary
-from interlock.patterns.scheduler_files import FileLock, by_sqlite, flocked
+from interlock.patterns.scheduler.file_locks import FileLock, by_sqlite, flocked
 
 LOCKS = pytest.mark.parametrize("lock", [flocked, by_sqlite])
 

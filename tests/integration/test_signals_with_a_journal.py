@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from interlock.journal.codec import Codec
 from interlock.journal.reader import Reader
+from interlock.journal.schema.codec import Codec
 from interlock.kernel import stimuli as s
 from interlock.model.event import Kind
 from interlock.model.outcome import State
-from interlock.runtime.origin import KNOWN
+from interlock.runtime.recovery.origin import KNOWN
 from interlock.testing.replay import replay
 from tests.integration import signalled
 from tests.integration.signalled import GRACE

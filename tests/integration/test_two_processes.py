@@ -25,7 +25,7 @@ async def test_a_follower_sees_every_event_while_the_run_goes_on(tmp_path: Path)
     journal, stay = tmp_path / "j.db", Stay()
     async with Runtime(100, journal=journal, durability="normal") as rt:
         rt.submit(stay)
-        await rt.saved()
+        await rt.flush()
         followers = [_follow(journal, rt.run_id) for _ in range(2)]
         for each in followers:
             assert each.stdout is not None

@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from interlock.journal import queries
-from interlock.journal.agents import agent_name
+from interlock.journal.agent_identity import agent_name
 from interlock.journal.batch import Batch, Values
-from interlock.journal.codec import Codec
 from interlock.journal.history import Samples, labels_of
 from interlock.journal.rows import SMALL, checksum, column, spilled
-from interlock.journal.schema import seq
+from interlock.journal.schema.codec import Codec
+from interlock.journal.tables import seq
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import Outcome, State
 from interlock.model.task import Task

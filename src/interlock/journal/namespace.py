@@ -7,9 +7,9 @@ from typing import Any
 
 from interlock.journal import queries
 from interlock.journal.batch import Batch
-from interlock.journal.codec import Codec
 from interlock.journal.reader import Reader
 from interlock.journal.rows import column, row
+from interlock.journal.schema.codec import Codec
 from interlock.journal.writer import Writer
 
 

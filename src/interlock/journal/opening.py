@@ -10,7 +10,7 @@ from urllib.parse import quote
 from interlock.errors import InvalidOption, UnreadableJournal
 from interlock.journal.disk import Disk
 from interlock.journal.rows import checksum
-from interlock.journal.schema import APPLICATION_ID, MIGRATIONS, VERSION
+from interlock.journal.tables import APPLICATION_ID, MIGRATIONS, VERSION
 
 _BUSY = 5.0
 """Seconds for which SQLite itself waits for a lock before it reports one."""

@@ -13,12 +13,13 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from interlock.errors import UnknownTask, UsageError
-from interlock.journal import opening, queries, schema
-from interlock.journal.codec import Codec
+from interlock.journal import opening, queries
+from interlock.journal import tables as schema
 from interlock.journal.disk import Disk
 from interlock.journal.files import Damaged, Files
 from interlock.journal.history import Estimate, estimate
 from interlock.journal.rows import Row, checksum, column, text_of
+from interlock.journal.schema.codec import Codec
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import Outcome, State
 

@@ -6,7 +6,8 @@ import contextlib
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 
-from interlock.journal import queries, schema
+from interlock.journal import queries
+from interlock.journal import tables as schema
 from interlock.journal.batch import Batch
 from interlock.journal.disk import Disk
 from interlock.journal.files import Files

@@ -10,12 +10,12 @@ from interlock.errors import InterlockError
 from interlock.journal import opening, queries, retention
 from interlock.journal.agents_lock import AgentsLock
 from interlock.journal.batch import Batch
-from interlock.journal.codec import Codec
 from interlock.journal.disk import Disk
 from interlock.journal.fold import Fold
 from interlock.journal.lock import Lock
 from interlock.journal.namespace import Namespace
 from interlock.journal.reader import Reader, Run, run_row
+from interlock.journal.schema.codec import Codec
 from interlock.journal.store import Durability, Store
 from interlock.journal.writer import OnTrouble, Writer, WriterThread
 from interlock.model.event import Event, Kind

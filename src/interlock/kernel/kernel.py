@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from interlock.errors import ClockWentBack, InvalidOption, UsageError
 from interlock.kernel import stimuli as s
 from interlock.kernel.explain import explain
+from interlock.kernel.external_holds import Occupants
 from interlock.kernel.instructions import Instruction, SetTimer
-from interlock.kernel.occupants import Occupants
 from interlock.kernel.records import Attempt
 from interlock.kernel.run import Run
 from interlock.kernel.steering import Steering
@@ -88,7 +88,7 @@ class Kernel:
             s.Recall: run.pasts.recall,
             s.Spend: run.pasts.spend,
             s.Pause: steering.pause,
-            s.Unpause: steering.unpause,
+            s.Unpause: steering.resume,
             s.Prioritize: steering.prioritize,
             s.Tick: self._tick,
             s.Drain: steering.drain,

@@ -30,9 +30,9 @@ from collections.abc import Iterator
 
 from interlock.kernel.lines import Line
 from interlock.kernel.shelves import Point
-from interlock.model.overlap import alternatives_overlap
-from interlock.model.pattern import Alternative
-from interlock.model.segment import DEPTH
+from interlock.model.patterns.overlap import alternatives_overlap
+from interlock.model.patterns.pattern import Alternative
+from interlock.model.patterns.segment import DEPTH
 
 _REMEMBERED = 10_000
 _ANY_KIND = -1

@@ -20,10 +20,10 @@ from interlock.errors import (
 from interlock.kernel import stimuli as s
 from interlock.kernel.admission import Admission
 from interlock.kernel.instructions import Change, Instruction, Refused, Settle, Start, Stop
-from interlock.kernel.midflight import Midflight
 from interlock.kernel.order import count_claims, first_come_rank, start_rank
-from interlock.kernel.pasts import Pasts
 from interlock.kernel.records import Attempt, Entry, Group, Occupant, Story
+from interlock.kernel.requests import Midflight
+from interlock.kernel.restore import Pasts
 from interlock.kernel.states import FIRST_STATES, FOLLOWERS
 from interlock.kernel.submission import check_submission, raise_tails
 from interlock.kernel.table import Table

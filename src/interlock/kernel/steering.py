@@ -134,7 +134,7 @@ class Steering:
         if entry.waiter is not None:
             self._run.admission.withdraw(entry.waiter)
 
-    def unpause(self, stimulus: s.Unpause) -> None:
+    def resume(self, stimulus: s.Unpause) -> None:
         """Let it go on."""
         if stimulus.task_id is None:
             self._run.paused_since = None

@@ -18,8 +18,8 @@ from interlock.kernel.shelves import Point
 from interlock.kernel.waiters import Amounts, Grant, Needs, Waiter
 from interlock.model.claim import Claim, Mode
 from interlock.model.limits import Rate
-from interlock.model.overlap import any_path, overlap
-from interlock.model.pattern import Alternative, Pattern, parse
+from interlock.model.patterns.overlap import any_path, overlap
+from interlock.model.patterns.pattern import Alternative, Pattern, parse
 
 SLOTS = "slots"
 
@@ -91,7 +91,7 @@ class Table:
                         f"give it one of at least {claim.amount}, or claim it without an amount"
                     )
                 continue
-            if claim.mode is Mode.ALONE and meter.window is not None:
+            if claim.mode is Mode.EXCLUSIVE and meter.window is not None:
                 raise InvalidOption(
                     f"task {task_id!r} claims {claim}, but {claim.resource!r} is a rate; "
                     "a rate is taken in amounts"
@@ -149,8 +149,8 @@ class Table:
                 named = self.names.get(claim.resource)
                 if named is None:
                     named = self.names[claim.resource] = Place(claim.resource, Point())
-                needs[named] = needs.get(named, False) or claim.mode is Mode.ALONE
-            elif claim.mode is Mode.ALONE:
+                needs[named] = needs.get(named, False) or claim.mode is Mode.EXCLUSIVE
+            elif claim.mode is Mode.EXCLUSIVE:
                 amounts[meter] = ALL
             elif amounts.get(meter) != ALL:
                 amounts[meter] = amounts.get(meter, 0) + claim.amount

@@ -21,7 +21,7 @@ class Mode(StrEnum):
     """A path, alone."""
     USE = "use"
     """A named resource: an amount where it has a capacity, otherwise shared with other users."""
-    ALONE = "alone"
+    EXCLUSIVE = "alone"
     """A named resource, all of it, alone."""
 
 
@@ -47,7 +47,7 @@ class Claim:
     def __str__(self) -> str:
         if self.is_path:
             return f"{self.mode} {self.resource}"
-        if self.mode is Mode.ALONE:
+        if self.mode is Mode.EXCLUSIVE:
             return f"{self.resource}!"
         return self.resource if self.amount == 1 else f"{self.resource}={self.amount}"
 
@@ -86,7 +86,7 @@ def uses(name: str, amount: int = 1, *, exclusive: bool = False) -> Claim:
         raise InvalidOption(f"a resource needs a name, not {name!r}")
     if exclusive and amount != 1:
         raise InvalidOption(f"uses({name!r}): give an amount or exclusive=True, not both")
-    return Claim(name.strip(), Mode.ALONE if exclusive else Mode.USE, amount)
+    return Claim(name.strip(), Mode.EXCLUSIVE if exclusive else Mode.USE, amount)
 
 
 def uses_text(text: str) -> Claim:

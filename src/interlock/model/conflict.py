@@ -8,8 +8,8 @@ from types import MappingProxyType
 
 from interlock.errors import InvalidOption
 from interlock.model.claim import Claim, Mode
-from interlock.model.overlap import overlap
-from interlock.model.pattern import parse
+from interlock.model.patterns.overlap import overlap
+from interlock.model.patterns.pattern import parse
 
 _NO_CAPACITY: Mapping[str, int] = MappingProxyType({})
 
@@ -63,7 +63,7 @@ def _shared_path(a: Claim, b: Claim, fold_case: bool) -> str | None:
 def _shared_name(a: Claim, b: Claim, capacity: Mapping[str, int]) -> str | None:
     if a.is_path or b.is_path or a.resource != b.resource:
         return None
-    if a.mode is Mode.ALONE or b.mode is Mode.ALONE:
+    if a.mode is Mode.EXCLUSIVE or b.mode is Mode.EXCLUSIVE:
         return a.resource
     limit = capacity.get(a.resource)
     return a.resource if limit is not None and a.amount + b.amount > limit else None

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from interlock.errors import InvalidOwnership
-from interlock.model.overlap import overlap
-from interlock.model.pattern import Pattern, parse, path_names
+from interlock.model.patterns.overlap import overlap
+from interlock.model.patterns.pattern import Pattern, parse, path_names
 
 
 @dataclass(frozen=True, slots=True)

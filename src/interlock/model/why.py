@@ -47,7 +47,7 @@ class HeldClaim:
         stopping = ", was told to stop and is not gone" if self.stopping else ""
         held = f"{self.holder} holds {self.holder_claim} for {span(now - self.since)}{stopping}"
         if not self.claim.is_path and self.claim.resource == self.holder_claim.resource:
-            alone = self.claim.mode is Mode.ALONE
+            alone = self.claim.mode is Mode.EXCLUSIVE
             return f"{held}; {self.claim.resource} is for one at a time" if alone else held
         return f"{held}; {self.claim} means {self.witness} too"
 
@@ -240,7 +240,7 @@ class Explanation:
     since: float
     reasons: tuple[Reason, ...]
     clears_at: float | None
-    would_help: tuple[str, ...]
+    suggestions: tuple[str, ...]
     at: float
 
     def __str__(self) -> str:
@@ -248,5 +248,5 @@ class Explanation:
         lines += [f"  - {reason.said(self.at)}" for reason in self.reasons]
         if self.clears_at is not None and self.clears_at > self.at:
             lines.append(f"  expected to clear in {span(self.clears_at - self.at)}")
-        lines += [f"  could help: {help}" for help in self.would_help]
+        lines += [f"  could help: {help}" for help in self.suggestions]
         return "\n".join(lines)

@@ -7,8 +7,8 @@ from typing import Final
 
 from interlock.model.claim import Claim, Mode
 from interlock.model.limits import Breaker, Rate
-from interlock.model.overlap import overlap
-from interlock.model.pattern import Pattern, parse
+from interlock.model.patterns.overlap import overlap
+from interlock.model.patterns.pattern import Pattern, parse
 from interlock.plan.node import Node
 from interlock.plan.problems import Problems
 
@@ -61,7 +61,7 @@ class Supply:
                     text = f"{name!r} has no capacity, so there are no {amount} of it"
                     more = ". Set it under `capacity`"
                     problems.unknown(node, field, name, text, self._most, more)
-            elif claim.mode is Mode.ALONE and name in self._rates:
+            elif claim.mode is Mode.EXCLUSIVE and name in self._rates:
                 problems.add(node, field, f"{name!r} is a rate, which nobody has alone")
             elif totals[name] > most:
                 what = "a quota" if name in self._rates else "a capacity"

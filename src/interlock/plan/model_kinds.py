@@ -10,8 +10,8 @@ from interlock.errors import InvalidOption, UsageError
 from interlock.model.claim import Claim, uses_text
 from interlock.model.duration import seconds
 from interlock.model.limits import Quota
-from interlock.model.overlap import any_path
-from interlock.model.pattern import parse
+from interlock.model.patterns.overlap import any_path
+from interlock.model.patterns.pattern import parse
 from interlock.plan.kinds import HOLE, NUMBER, WRONG, Schema, wrong
 from interlock.plan.node import Node, Scalar
 from interlock.plan.problems import Problems

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from interlock.model.claim import Claim
 from interlock.model.limits import Retry
-from interlock.model.overlap import overlap
-from interlock.model.pattern import parse
+from interlock.model.patterns.overlap import overlap
+from interlock.model.patterns.pattern import parse
 from interlock.model.task import ONCE
 from interlock.plan.agents import retry
 from interlock.plan.claims import Supply

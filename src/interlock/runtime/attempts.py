@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from interlock.errors import AgentFailed, AttemptOver, InvalidOption, UnknownResource
 from interlock.execution.backend import Backend, Errand, Job, Launched, marks
+from interlock.execution.call_spec import Place
 from interlock.execution.ending import Ending, raised
-from interlock.execution.manner import Place
-from interlock.execution.sweep import boot_id
+from interlock.execution.processes.sweep import boot_id
 from interlock.kernel import stimuli as s
 from interlock.kernel.instructions import Start, Stop
 from interlock.model.claim import Claim
@@ -23,7 +23,7 @@ from interlock.model.outcome import ErrorRecord, State
 from interlock.model.task import Task
 from interlock.runtime.context import CURRENT, TaskContext
 from interlock.runtime.data import copied, delivered
-from interlock.runtime.leftovers import Leftover
+from interlock.runtime.orphans import Leftover
 from interlock.runtime.output import validated
 from interlock.runtime.wait import Wait
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from interlock.errors import AttemptOver, InvalidOption
-from interlock.execution.coroutines import Coroutines
+from interlock.execution.callables.coroutines import Coroutines
 from interlock.model.claim import Claim, Patterns, as_claims
 from interlock.model.duration import Duration, seconds
 from interlock.model.event import Kind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from interlock.journal.agents import agent_name
+from interlock.journal.agent_identity import agent_name
 from interlock.journal.history import Estimate, labels_of
 from interlock.model.task import Task
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from interlock.errors import InterlockError, ShuttingDown, TaskFailed
-from interlock.execution.manner import Manner
+from interlock.execution.call_spec import Manner
 from interlock.model.claim import Claim
 from interlock.model.outcome import Outcome, State
 from interlock.model.task import Task

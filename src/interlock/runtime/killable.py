@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from interlock.execution.process import Process, process
+from interlock.execution.processes.process_agent import Process, process
 
 
 def killable(step: Callable[..., Any]) -> Process[Any]:

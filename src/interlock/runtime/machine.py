@@ -6,7 +6,7 @@ import time
 from importlib import import_module
 from typing import Any, Protocol
 
-from interlock.execution import command_launch
+from interlock.execution.commands import launch as command_launch
 from interlock.model.load import Load
 
 _LEAST = 0.1

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from interlock.execution.backend import Backend
-from interlock.execution.coroutines import Coroutines
-from interlock.execution.manner import Place
-from interlock.execution.process_backend import Commands, Processes
-from interlock.execution.threads import Threads
+from interlock.execution.call_spec import Place
+from interlock.execution.callables.coroutines import Coroutines
+from interlock.execution.callables.threads import Threads
+from interlock.execution.processes.process_backend import Commands, Processes
 from interlock.journal.memory import MemoryJournal
 from interlock.journal.port import Journal
 from interlock.journal.sqlite import SqliteJournal
 from interlock.runtime.machine import LoadMeter, Machine
-from interlock.runtime.sweeping import sweep_leftovers
+from interlock.runtime.recovery.sweeping import sweep_leftovers
 
 Orphaned = Callable[[int], None]
 """Told, on any thread, that an attempt is gone whose event loop has been closed."""

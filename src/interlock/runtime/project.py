@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from interlock.errors import AgentFailed, InvalidOption, NotAnAgent
-from interlock.execution.manner import manner_of
-from interlock.execution.process import Process
+from interlock.execution.call_spec import manner_of
+from interlock.execution.processes.process_agent import Process
 from interlock.model.claim import Mode, as_claims
 from interlock.model.command import Command
 from interlock.model.task import ONCE, Task

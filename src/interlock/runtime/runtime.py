@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
 from interlock.errors import InterlockError, InvalidOption, NotRunning
-from interlock.journal.agents import agent_name
+from interlock.journal.agent_identity import agent_name
 from interlock.journal.history import Estimate
 from interlock.journal.port import Records
 from interlock.journal.store import Durability
@@ -25,31 +25,31 @@ from interlock.model.progress import Progress
 from interlock.model.task import Task
 from interlock.model.why import Explanation
 from interlock.plan.records import Plan, Project
+from interlock.runtime.claim_paths import Workspace
 from interlock.runtime.context import TaskContext
 from interlock.runtime.handle import Handle, Running
-from interlock.runtime.life import Life
+from interlock.runtime.lifecycle import Life
 from interlock.runtime.limits import MaxParallel, check_gate, slots_of, sorted_out
-from interlock.runtime.origin import (
+from interlock.runtime.ports import Ports
+from interlock.runtime.project import Agents, options_of, tasks_of
+from interlock.runtime.recovery.origin import (
     Durable,
-    NotDurable,
+    Unserializable,
     Origin,
     fresh_run_id,
     in_memory,
     on_disk,
 )
-from interlock.runtime.ports import Ports
-from interlock.runtime.project import Agents, options_of, tasks_of
-from interlock.runtime.remembered import WhenChanged, WhenInterrupted
+from interlock.runtime.recovery.remembered import WhenChanged, WhenInterrupted
 from interlock.runtime.shell import Shell
 from interlock.runtime.submission import Prepared, prepare
 from interlock.runtime.submitting import Submitting
 from interlock.runtime.wait import Door
 from interlock.runtime.waits import Question
-from interlock.runtime.workspace import Workspace
 
 T = TypeVar("T")
 
-Order = Literal["best", "first_come"]
+Order = Literal["critical_path", "first_come"]
 
 
 class Runtime(Submitting):
@@ -67,7 +67,7 @@ class Runtime(Submitting):
     relative to. `capacity` says how much there is of counted resources, `limits` gives rates and
     breakers, `protected` paths can never be claimed for writing. `max_parallel=Auto(1, 16)` follows
     the load of the machine between these bounds; above that of the `gate` nothing starts, unless
-    nothing runs. `keep_ended` is for runs that last: the outcomes of so many tasks are kept, older
+    nothing runs. `max_outcomes` is for runs that last: the outcomes of so many tasks are kept, older
     ones go, and those who come after such a task find nothing of it in `ctx.results`. `order` is
     who starts first among those who could: whoever makes the run short, or `first_come`. An attempt
     that was told to stop and is not gone keeps its claims; without `zombies_hold_slots` others may
@@ -76,8 +76,8 @@ class Runtime(Submitting):
     `journal` is a file that keeps the run: whatever happens to this process, `resume=True` (or the
     id of a run) goes on where it was; `"open"` does so only if the last run was cut off. The
     program submits the same tasks again: what succeeded is not run again, what was cut off is, or
-    as `interrupted` says. A task that is not what it was is refused, or run if it had not finished
-    and `changed` says so. `not_durable` decides about results that JSON cannot hold: the attempt
+    as `on_interrupted` says. A task that is not what it was is refused, or run if it had not finished
+    and `on_changed` says so. `unserializable` decides about results that JSON cannot hold: the attempt
     fails, or the task is run again after a resume. `durability="normal"` is quicker: a crash of the
     process loses nothing, a power cut may lose the last moments. `secrets` are texts that never
     reach the journal.
@@ -94,14 +94,14 @@ class Runtime(Submitting):
         limits: Mapping[str, Rate | Breaker] | None = None,
         gate: Gate | None = None,
         protected: Iterable[str] = (),
-        order: Order = "best",
+        order: Order = "critical_path",
         zombies_hold_slots: bool = True,
-        keep_ended: int | None = None,
+        max_outcomes: int | None = None,
         grace: Duration = 30.0,
         durability: Durability = "full",
-        interrupted: WhenInterrupted = "rerun",
-        changed: WhenChanged = "refuse",
-        not_durable: NotDurable = "refuse",
+        on_interrupted: WhenInterrupted = "rerun",
+        on_changed: WhenChanged = "refuse",
+        unserializable: Unserializable = "refuse",
         secrets: Iterable[str] = (),
         ports: Ports | None = None,
     ) -> None:
@@ -116,9 +116,9 @@ class Runtime(Submitting):
         self._workspace = Workspace(workspace)
         self._durable = Durable(
             durability,
-            interrupted,
-            changed,
-            not_durable,
+            on_interrupted,
+            on_changed,
+            unserializable,
             tuple(secrets),
             str(self._workspace.root),
         )
@@ -137,9 +137,9 @@ class Runtime(Submitting):
             zombies_hold_slots=bool(zombies_hold_slots),
         )
         self._kernel = self._make_kernel()  # at once: it has the errors for impossible options
-        if keep_ended is not None and (type(keep_ended) is not int or keep_ended < 1):
-            raise InvalidOption(f"keep_ended is {keep_ended!r}; it must be a number of tasks")
-        self._keep_ended = keep_ended
+        if max_outcomes is not None and (type(max_outcomes) is not int or max_outcomes < 1):
+            raise InvalidOption(f"max_outcomes is {max_outcomes!r}; it must be a number of tasks")
+        self._keep_ended = max_outcomes
         self._agents: Agents | None = None
         self._life: Life | None = None
         self.run_id = fresh_run_id(self._ports)
@@ -166,9 +166,9 @@ class Runtime(Submitting):
             self._kernel = Kernel(**options)
         shell = Shell(self._kernel, origin, self._workspace, self._ports, self._grace, self._limits)
         shell.agents = self._agents
-        shell.keep_ended = self._keep_ended
-        shell.attempts.refuses_unstorable = self._durable.not_durable == "refuse"
-        interrupted = self._durable.interrupted
+        shell.max_outcomes = self._keep_ended
+        shell.attempts.refuses_unstorable = self._durable.unserializable == "refuse"
+        interrupted = self._durable.on_interrupted
         self._life = life = Life(shell, self._ports, self._grace, interrupted, options)
         try:
             await life.begin()
@@ -196,9 +196,9 @@ class Runtime(Submitting):
         if self._life is not None:
             self._life.shell.in_trouble(error)
 
-    async def saved(self) -> None:
+    async def flush(self) -> None:
         """Wait until everything that was submitted, cancelled or answered so far is durable."""
-        await self._shell.saved()
+        await self._shell.flush()
 
     async def shutdown(self, grace: Duration = 30.0, *, cancel: bool = False) -> None:
         """Start nothing more, let what runs finish within `grace`, then stop it.
@@ -234,7 +234,7 @@ class Runtime(Submitting):
             )
         return self._agents.named(name)
 
-    def planned(self, plan: Plan) -> list[Task]:
+    def tasks_from(self, plan: Plan) -> list[Task]:
         """The tasks of a plan, for `submit_all` or `run`."""
         if self._agents is None:
             raise InvalidOption("a plan needs the agents of a project: Runtime.for_project(...)")
@@ -302,7 +302,7 @@ class Runtime(Submitting):
         return self._call(self._shell.record.listen, listener)
 
     @property
-    def left_over(self) -> tuple[str, ...]:
+    def unsubmitted(self) -> tuple[str, ...]:
         """Unfinished tasks of a run that was taken up, which nobody has submitted again."""
         remembered = self._shell.remembered
         return () if remembered is None else remembered.unbound
@@ -347,10 +347,10 @@ class Runtime(Submitting):
         self._call(self._shell.waits.answer, _id(task), answer)
 
     def pause(self, task: str | Handle[Any] | None = None) -> None:
-        """Start nothing, or not this task, before `unpause`; what runs goes on."""
+        """Start nothing, or not this task, before `resume`; what runs goes on."""
         self._take_in(s.Pause(None if task is None else _id(task)))
 
-    def unpause(self, task: str | Handle[Any] | None = None) -> None:
+    def resume(self, task: str | Handle[Any] | None = None) -> None:
         """The end of `pause`."""
         self._take_in(s.Unpause(None if task is None else _id(task)))
 
@@ -414,12 +414,12 @@ def _id(task: str | Handle[Any]) -> str:
 def _check_choices(options: Durable, order: str) -> None:
     choices = {
         "durability": ("full", "normal"),
-        "interrupted": ("rerun", "ask", "fail"),
-        "changed": ("refuse", "rerun"),
-        "not_durable": ("refuse", "mark"),
+        "on_interrupted": ("rerun", "ask", "fail"),
+        "on_changed": ("refuse", "rerun"),
+        "unserializable": ("refuse", "mark"),
     }
     given = {name: getattr(options, name) for name in choices} | {"order": order}
-    choices["order"] = ("best", "first_come")
+    choices["order"] = ("critical_path", "first_come")
     for name, allowed in choices.items():
         value = given[name]
         if value not in allowed:

@@ -131,7 +131,7 @@ class SharedRuntime:
             with contextlib.suppress(_CalledOff):
                 async with self._make() as runtime:
                     # What taking up a run tells of is not meant for those who come in now.
-                    await runtime.saved()
+                    await runtime.flush()
                     self._opened(runtime)
                     self._entered.set_result(runtime)
                     if await self._leave:

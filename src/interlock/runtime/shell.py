@@ -41,24 +41,24 @@ from interlock.model.usage import NO_USAGE, Usage
 from interlock.model.why import Explanation, StuckJournal
 from interlock.runtime.attempts import Attempts
 from interlock.runtime.breakers import Breakers
+from interlock.runtime.claim_paths import Workspace
 from interlock.runtime.conditions import Conditions
 from interlock.runtime.context import TaskContext
 from interlock.runtime.estimates import Estimates
 from interlock.runtime.handle import Handle, Running
 from interlock.runtime.limits import Limits
 from interlock.runtime.log import Log
-from interlock.runtime.origin import Origin
 from interlock.runtime.ports import Ports
 from interlock.runtime.project import Agents
 from interlock.runtime.rates import Rates
 from interlock.runtime.record import Record
-from interlock.runtime.remembered import Remembered
+from interlock.runtime.recovery.origin import Origin
+from interlock.runtime.recovery.remembered import Remembered
 from interlock.runtime.slots import Slots
 from interlock.runtime.submission import Prepared, submit
 from interlock.runtime.turn import Decision, Turn
 from interlock.runtime.wait import Door
 from interlock.runtime.waits import Waits
-from interlock.runtime.workspace import Workspace
 
 _LATE = 0.05
 """A timer that comes so many seconds late finds a loop that was blocked."""
@@ -83,7 +83,7 @@ class Shell:
         self.rates = Rates(limits.rates, self.take_in, self.now)
         self.kernel = kernel
         self.handles: dict[str, Handle[Any]] = {}
-        self.keep_ended: int | None = None
+        self.max_outcomes: int | None = None
         """The outcomes of so many tasks are kept; None: of all."""
         self._ended: deque[str] = deque()
         self.unsettled = 0
@@ -300,7 +300,7 @@ class Shell:
             elif isinstance(each, Outcome):
                 self.unsettled -= 1
                 self.handles[each.task_id].settle(each)
-                if self.keep_ended is not None:
+                if self.max_outcomes is not None:
                     self._forget_before(each.task_id)
             elif isinstance(each, do.Stop):
                 self.attempts.stop(each)
@@ -434,7 +434,7 @@ class Shell:
     def _forget_before(self, task_id: str) -> None:
         """One more has ended: of a run that lasts, the oldest outcome goes for it."""
         self._ended.append(task_id)
-        if self.keep_ended is None or len(self._ended) <= self.keep_ended:
+        if self.max_outcomes is None or len(self._ended) <= self.max_outcomes:
             return
         oldest = self._ended.popleft()
         if any(context.task.id == oldest for context in self.attempts.alive.values()):
@@ -482,7 +482,7 @@ class Shell:
         """Whether the journal cannot be written at the moment."""
         return self._trouble is not None
 
-    async def saved(self) -> None:
+    async def flush(self) -> None:
         """Wait until all that was decided so far is in the journal."""
         last = self.record.turn.last
         await self.conditions.once(lambda: self.record.committed >= last or self.broken is not None)

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interlock.errors import InvalidOption, UnknownDependency, UsageError
-from interlock.execution.manner import Manner, manner_of
-from interlock.journal.codec import Codec
+from interlock.execution.call_spec import Manner, manner_of
+from interlock.journal.schema.codec import Codec
 from interlock.kernel import stimuli as s
 from interlock.model.claim import Claim
 from interlock.model.command import Command

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack, cast, overload
 
 from interlock.errors import FatalError, InvalidOption
-from interlock.execution.manner import name_of
+from interlock.execution.call_spec import name_of
 from interlock.kernel import stimuli as s
 from interlock.model.claim import Claim, Patterns
 from interlock.model.command import Command
@@ -121,7 +121,7 @@ class Submitting:
             tasks = [Task(task_id, agent, args=args, **options)]
         handle = shell.door.call(shell.submit, tasks, copy_context(), parent)[0]
         if shell.is_durable and not shell.door.is_home():
-            shell.door.wait(shell.saved, None)  # a thread can wait for its acknowledgement
+            shell.door.wait(shell.flush, None)  # a thread can wait for its acknowledgement
         return handle
 
     def submit_all(self, tasks: Iterable[Task], *, fail_fast: bool = False) -> list[Handle[Any]]:
@@ -135,7 +135,7 @@ class Submitting:
         listed = list(tasks)
         handles = shell.door.call(shell.submit, listed, copy_context(), parent, group, fail_fast)
         if shell.is_durable and not shell.door.is_home():
-            shell.door.wait(shell.saved, None)
+            shell.door.wait(shell.flush, None)
         return handles
 
     def wait_all(self, tasks: Iterable[str | Handle[Any]]) -> Wait[list[Outcome[Any]]]:

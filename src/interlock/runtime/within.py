@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from interlock.errors import AgentFailed
-from interlock.execution.manner import Place, manner_of
+from interlock.execution.call_spec import Place, manner_of
 from interlock.model.claim import Mode
 from interlock.runtime.context import TaskContext
 

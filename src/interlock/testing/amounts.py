@@ -20,8 +20,8 @@ def lacking(shadow: Shadow, item: Item, claims: tuple[Claim, ...]) -> list[Claim
     for claim in shadow.counted(claims):
         held = users(shadow, claim.resource)
         foreign = [c for a, c in held if a not in family]
-        alone = claim.mode is Mode.ALONE or any(c.mode is Mode.ALONE for _, c in held)
-        if (alone and foreign) or (claim.mode is Mode.ALONE and not _size(shadow, claim)):
+        alone = claim.mode is Mode.EXCLUSIVE or any(c.mode is Mode.EXCLUSIVE for _, c in held)
+        if (alone and foreign) or (claim.mode is Mode.EXCLUSIVE and not _size(shadow, claim)):
             short.append(claim)
         elif not alone or len(foreign) == len(held):
             left = shadow.capacities[claim.resource] - sum(c.amount for _, c in held)
@@ -47,12 +47,12 @@ def exceeding(shadow: Shadow, item: Item, claims: tuple[Claim, ...]) -> list[Cla
     for claim in shadow.counted(claims):
         family = [item.attempt, *item.above()]
         foreign = [c for a, c in users(shadow, claim.resource) if a not in family]
-        alone = claim.mode is Mode.ALONE or any(c.mode is Mode.ALONE for c in foreign)
+        alone = claim.mode is Mode.EXCLUSIVE or any(c.mode is Mode.EXCLUSIVE for c in foreign)
         before = usage(shadow, claim.resource, shadow.alive.values())
         after = usage(shadow, claim.resource, shadow.alive.values(), item, claim)
         capacity = shadow.capacities[claim.resource]
         grows = after > before and after > capacity
-        of_nothing = claim.mode is Mode.ALONE and not capacity
+        of_nothing = claim.mode is Mode.EXCLUSIVE and not capacity
         if grows or of_nothing or (alone and foreign):
             over.append(claim)
     return over
@@ -72,7 +72,7 @@ def usage(
     # Whoever has all of it has what there was when it came, perhaps more than there is now.
     own: dict[Attempt | None, int] = {
         a: sum(
-            shadow.most[resource] if c.mode is Mode.ALONE else c.amount
+            shadow.most[resource] if c.mode is Mode.EXCLUSIVE else c.amount
             for c in a.claims
             if c.resource == resource and not c.is_path
         )
@@ -108,4 +108,4 @@ def users(shadow: Shadow, resource: str) -> list[tuple[Attempt, Claim]]:
 
 
 def _size(shadow: Shadow, claim: Claim) -> int:
-    return shadow.capacities[claim.resource] if claim.mode is Mode.ALONE else claim.amount
+    return shadow.capacities[claim.resource] if claim.mode is Mode.EXCLUSIVE else claim.amount

@@ -21,7 +21,7 @@ def stuck(shadow: Shadow) -> list[Attempt]:
 
     A capacity that was lowered may be raised again, so the most there has been counts.
     """
-    return _Hope(shadow, shadow.most, cautious=False).left_over()
+    return _Hope(shadow, shadow.most, cautious=False).unsubmitted()
 
 
 def may_be_stuck(shadow: Shadow) -> list[Attempt]:
@@ -29,7 +29,7 @@ def may_be_stuck(shadow: Shadow) -> list[Attempt]:
 
     What a task took before its parent had it to lend, it does not give back until it ends.
     """
-    return _Hope(shadow, shadow.capacities, cautious=True).left_over()
+    return _Hope(shadow, shadow.capacities, cautious=True).unsubmitted()
 
 
 def would_hang(shadow: Shadow, parent: Attempt, tasks: tuple[Task, ...]) -> bool:
@@ -68,7 +68,7 @@ class _Hope:
         self.held = dict.fromkeys(waits)
         self.queued: dict[Item, None] = {}
 
-    def left_over(self) -> list[Attempt]:
+    def unsubmitted(self) -> list[Attempt]:
         if not self.held:
             return []
         idle = (i for i in self.shadow.open.values() if i.attempt is None or i.attempt.over)
@@ -104,7 +104,7 @@ class _Hope:
         for name in (name for name, times in asked.items() if times > 1):
             parts = [c for c in claims if c.resource == name and not c.is_path]
             total = sum(c.amount for c in parts)
-            if total > self.most[name] or any(c.mode is Mode.ALONE for c in parts):
+            if total > self.most[name] or any(c.mode is Mode.EXCLUSIVE for c in parts):
                 return False
             claims = [c for c in claims if c not in parts] + [uses(name, total)]
         return self._free(attempt.item, tuple(claims))
@@ -129,7 +129,9 @@ class _Hope:
     def _enough(self, item: Item, claim: Claim, others: list[Attempt]) -> bool:
         shadow, name = self.shadow, claim.resource
         theirs = [c for a in others for c in shadow.counted(a.claims) if c.resource == name]
-        if theirs and (claim.mode is Mode.ALONE or any(c.mode is Mode.ALONE for c in theirs)):
+        if theirs and (
+            claim.mode is Mode.EXCLUSIVE or any(c.mode is Mode.EXCLUSIVE for c in theirs)
+        ):
             return False
         # What nobody but the capacity keeps away may still come; only holders make it endless.
         before = usage(shadow, name, self.held)

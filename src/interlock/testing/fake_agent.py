@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
-from interlock.execution.process import Process
+from interlock.execution.processes.process_agent import Process
 from interlock.model.claim import Claim
 from interlock.runtime.context import TaskContext
 from interlock.testing.simulated_backends import Blocking

@@ -6,9 +6,9 @@ from typing import Any
 
 from interlock.kernel import lending as lending_module
 from interlock.kernel.admission import Admission
+from interlock.kernel.external_holds import Occupants
 from interlock.kernel.kernel import Kernel
 from interlock.kernel.meters import Meter
-from interlock.kernel.occupants import Occupants
 from interlock.kernel.places import Folder
 from interlock.kernel.records import Attempt
 from interlock.kernel.run import Run

@@ -195,16 +195,16 @@ def _(original: Any) -> Any:
     return drain
 
 
-@plant("unpausing one task unpauses the run", Steering, "unpause")
+@plant("resuming one task resumes the run", Steering, "resume")
 def _(original: Any) -> Any:
-    def unpause(self: Any, stimulus: Any) -> None:
+    def resume(self: Any, stimulus: Any) -> None:
         original(self, stimulus)
         self._run.admission.resume()
 
-    return unpause
+    return resume
 
 
-@plant("an unpaused task is forgotten", Steering, "unpause")
+@plant("a resumed task is forgotten", Steering, "resume")
 def _(original: Any) -> Any:
     return lambda self, stimulus: original(self, stimulus) if stimulus.task_id is None else None
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlock.kernel import midflight as midflight_module
+from interlock.kernel import requests as midflight_module
 from interlock.kernel.admission import Admission
-from interlock.kernel.midflight import Midflight
 from interlock.kernel.records import Wait
+from interlock.kernel.requests import Midflight
 from interlock.model.outcome import State
 from interlock.testing.planting import plant
 

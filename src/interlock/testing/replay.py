@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from interlock.errors import InterlockError
-from interlock.journal.codec import Codec
 from interlock.journal.reader import Reader
+from interlock.journal.schema.codec import Codec
 from interlock.kernel import instructions as do
 from interlock.kernel import stimuli as s
 from interlock.kernel.kernel import Kernel
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import Outcome
-from interlock.runtime.origin import KNOWN
+from interlock.runtime.recovery.origin import KNOWN
 from interlock.runtime.turn import Together
 
 _REPORTS = (Kind.ENDED, Kind.GONE)

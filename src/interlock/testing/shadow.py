@@ -175,7 +175,7 @@ def clash(a: Claim, b: Claim, fold_case: bool) -> bool:
         return False
     if a.is_path:
         return bool(conflicts(a, b, fold_case=fold_case))
-    return a.resource == b.resource and Mode.ALONE in (a.mode, b.mode)
+    return a.resource == b.resource and Mode.EXCLUSIVE in (a.mode, b.mode)
 
 
 @cache

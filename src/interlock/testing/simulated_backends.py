@@ -21,9 +21,9 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from interlock.execution.backend import Backend, Caps, Job
-from interlock.execution.coroutines import Coroutines
+from interlock.execution.call_spec import Place
+from interlock.execution.callables.coroutines import Coroutines
 from interlock.execution.ending import Ending, raised, returned
-from interlock.execution.manner import Place
 from interlock.model.outcome import ErrorRecord, State
 
 T = TypeVar("T")

@@ -214,7 +214,7 @@ class Site:
 def _exclude(a: Claim, b: Claim) -> bool:
     if a.is_path or b.is_path:
         return a.is_path and b.is_path and bool(conflicts(a, b))
-    return a.resource == b.resource and Mode.ALONE in (a.mode, b.mode)
+    return a.resource == b.resource and Mode.EXCLUSIVE in (a.mode, b.mode)
 
 
 def _covers(claim: Claim, path: str, mode: Mode) -> bool:

@@ -219,7 +219,7 @@ class World:
             for claim in shadow.counted(stimulus.claims):
                 own = [c for c in held if c.resource == claim.resource]
                 total = claim.amount + sum(c.amount for c in own)
-                alone = any(c.mode is Mode.ALONE for c in (claim, *own))
+                alone = any(c.mode is Mode.EXCLUSIVE for c in (claim, *own))
                 if total > shadow.capacities[claim.resource] or (own and alone):
                     self.oracle.seen["extension refused"] += 1
                     return

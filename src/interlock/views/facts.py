@@ -41,7 +41,7 @@ class TaskFacts:
     error_type: str = ""
     cause: str = ""
     """Because of which task it was skipped."""
-    again_of: str = ""
+    retry_of: str = ""
     """The task that this one does again, because a person asked for it."""
     question: str = ""
     """What it asks you."""

@@ -15,7 +15,7 @@ from interlock.model.progress import Progress
 from interlock.model.task import Task
 from interlock.model.usage import Usage
 from interlock.runtime.project import AGENT
-from interlock.runtime.remembered import AGAIN
+from interlock.runtime.recovery.remembered import AGAIN
 from interlock.views.facts import RunFacts, TaskFacts
 
 _LONGEST = 2_000
@@ -115,7 +115,7 @@ class RunFold:
             attempts=task.retry.attempts,
             submitted_at=event.at,
             estimate=task.estimate,
-            again_of=task.labels.get(AGAIN, ""),
+            retry_of=task.labels.get(AGAIN, ""),
         )
 
     def _stands(self, event: Event, fields: dict[str, Any]) -> None:
@@ -248,9 +248,9 @@ def _latest(tasks: Mapping[str, TaskFacts]) -> tuple[TaskFacts, ...]:
     """Each task as it was done last, in the place of the one that was to be done again."""
     last = {task_id: task_id for task_id in tasks}
     for task in tasks.values():
-        if task.again_of in last:
-            last[task.again_of] = task.id
-    return tuple(tasks[last[each.id]] for each in tasks.values() if each.again_of not in last)
+        if task.retry_of in last:
+            last[task.retry_of] = task.id
+    return tuple(tasks[last[each.id]] for each in tasks.values() if each.retry_of not in last)
 
 
 def _cut_off(task: TaskFacts) -> TaskFacts:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from interlock.execution.backend import Errand
-from interlock.execution.command_environment import Places, as_bytes, filled, variables
-from interlock.execution.command_folder import Folder, remove_temporary, safe_name
+from interlock.execution.commands.attempt_folder import Folder, remove_temporary, safe_name
+from interlock.execution.commands.environment import Places, as_bytes, filled, variables
 from interlock.model.command import command
 from interlock.model.redaction import Redaction
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from interlock.execution.command_log import LogFile
-from interlock.execution.command_output import LONGEST_RESULT, Found, Stream
+from interlock.execution.commands.log_file import LogFile
+from interlock.execution.commands.output import LONGEST_RESULT, Found, Stream
 from interlock.model.redaction import Redaction
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.execution.command_removal import remove
+from interlock.execution.commands.removal import remove
 from tests.ordinary import ordinarily
 
 
@@ -72,7 +72,7 @@ def test_what_an_ordinary_user_has_closed_is_opened_and_removed() -> None:
     script = """
 import os
 from pathlib import Path
-from interlock.execution.command_removal import remove
+from interlock.execution.commands.removal import remove
 os.makedirs("ours/x/y/z")
 Path("ours/x/y/file").touch()
 for each in ("ours/x/y/z", "ours/x/y", "ours/x", "ours"):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.execution.command_text import Cleaner
+from interlock.execution.commands.plain_output import Cleaner
 
 NASTY = [
     b"\x1b[31mred\x1b[0m",

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from interlock.errors import NotAnAgent
-from interlock.execution.process import Process, process
+from interlock.execution.processes.process_agent import Process, process
 
 
 class TaskContext:

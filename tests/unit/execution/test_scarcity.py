@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from interlock.execution.scarcity import PAUSES, patiently
+from interlock.execution.processes.shortage import PAUSES, patiently
 from tests.ordinary import ordinarily
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from interlock.execution.supervised import LastWords
+from interlock.execution.processes.supervised_attempt import LastWords
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ from typing import Any, ParamSpec
 
 from interlock.errors import NotRunning
 from interlock.execution.backend import Job, Launched
-from interlock.execution.coroutines import Coroutines
+from interlock.execution.callables.coroutines import Coroutines
+from interlock.execution.callables.threads import Threads
 from interlock.execution.ending import Ending
-from interlock.execution.process import process
-from interlock.execution.process_backend import Processes
-from interlock.execution.threads import Threads
+from interlock.execution.processes.process_agent import process
+from interlock.execution.processes.process_backend import Processes
 from tests.unit.execution import agents
 
 KINDS = ("coroutines", "threads", "processes")

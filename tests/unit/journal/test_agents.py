@@ -11,8 +11,8 @@ import pytest
 
 import interlock
 from interlock import Task
-from interlock.journal.agents import agent_name
-from interlock.journal.codec import Codec
+from interlock.journal.agent_identity import agent_name
+from interlock.journal.schema.codec import Codec
 
 Agent = Callable[..., Any]
 

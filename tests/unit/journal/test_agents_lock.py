@@ -6,7 +6,7 @@ import os
 from contextlib import ExitStack
 from pathlib import Path
 
-from interlock.execution.supervised import lent
+from interlock.execution.processes.supervised_attempt import lent
 from interlock.journal.agents_lock import AgentsLock
 
 

@@ -24,8 +24,8 @@ from pydantic import AnyUrl, BaseModel, Field, PrivateAttr, SecretStr
 
 from interlock import Claim, ErrorRecord, Outcome, Retry, State, Task, Usage, read, uses, write
 from interlock.errors import NotStorable
-from interlock.journal.codec import MAX_DEPTH, Codec
-from interlock.journal.records import Awaited, NotStored
+from interlock.journal.schema.codec import MAX_DEPTH, Codec
+from interlock.journal.schema.own_records import Awaited, NotStored
 from interlock.kernel import instructions as do
 from interlock.kernel import stimuli as s
 
@@ -394,7 +394,7 @@ def test_an_agent_with_other_settings_is_another_agent() -> None:
 
 def test_a_fingerprint_is_the_same_in_every_process() -> None:
     code = (
-        "from interlock.journal.codec import Codec; from interlock import Task;"
+        "from interlock.journal.schema.codec import Codec; from interlock import Task;"
         "print(Codec().task(Task('a', sorted, args=({'x', 'y', 'z', 1}, object()),"
         " kwargs={'b': 1, 'a': 2}, writes=['q', 'p']))[1])"
     )

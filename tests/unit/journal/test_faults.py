@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from interlock.journal.codec import Codec
 from interlock.journal.files import LARGE
 from interlock.journal.reader import Reader
+from interlock.journal.schema.codec import Codec
 from interlock.journal.sqlite import SqliteJournal
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import State

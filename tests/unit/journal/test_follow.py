@@ -6,9 +6,9 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from interlock.journal.codec import Codec
 from interlock.journal.follow import follow_async
 from interlock.journal.reader import Reader, Run
+from interlock.journal.schema.codec import Codec
 from interlock.model.event import Event, Kind
 from interlock.testing.faulty_disk import FaultyDisk
 from interlock.testing.loop_writer import LoopWriter

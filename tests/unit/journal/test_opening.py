@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from interlock.errors import InvalidOption, UnreadableJournal
-from interlock.journal.codec import Codec
 from interlock.journal.files import LARGE
 from interlock.journal.opening import check
 from interlock.journal.reader import Reader
-from interlock.journal.schema import APPLICATION_ID, VERSION
+from interlock.journal.schema.codec import Codec
 from interlock.journal.sqlite import SqliteJournal
+from interlock.journal.tables import APPLICATION_ID, VERSION
 from interlock.model.event import Kind
 from interlock.model.task import Task
 from tests.unit.journal.story import AGENT, KNOWN, Story, opened, run

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.errors import InvalidOption
-from interlock.journal.codec import Codec
 from interlock.journal.files import LARGE
+from interlock.journal.schema.codec import Codec
 from interlock.model.event import Kind
 from interlock.model.outcome import ErrorRecord, Outcome, State
 from interlock.model.task import Task

@@ -60,7 +60,7 @@ def test_a_throttled_task_is_told_why_and_not_who_has_the_slots() -> None:
     why = world.why("waits")
     assert why.reasons == (GATE,)
     assert "CPU at 97 % (at most 90 %)" in str(why)
-    assert why.would_help == ()
+    assert why.suggestions == ()
 
 
 def test_where_all_is_in_use_as_well_both_reasons_are_given() -> None:

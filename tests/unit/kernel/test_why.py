@@ -49,11 +49,11 @@ def test_the_reasons_go_one_by_one() -> None:
 def test_a_zombie_is_named_as_one_that_was_told_to_stop() -> None:
     run = Judged()
     run.submit(Task("z", writes="src/"), Task("a", reads="src/x"))
-    assert run.why("a").would_help == ("cancel 'z', or claim less than read src/x",)
+    assert run.why("a").suggestions == ("cancel 'z', or claim less than read src/x",)
     run.handle(s.Cancel("z"))
     [reason] = run.why("a").reasons
     assert reason == why.HeldClaim(read("src/x"), "z", write("src/"), 0.0, True, "src/x")
-    assert "end what is left of 'z'" in run.why("a").would_help[0]
+    assert "end what is left of 'z'" in run.why("a").suggestions[0]
 
 
 def test_a_claim_that_was_added_in_mid_flight_is_named() -> None:
@@ -73,7 +73,7 @@ def test_lacking_capacity_says_who_holds_how_much_since_when() -> None:
     holders = (("b", 4, 1.0), ("c", 3, 2.0))
     assert run.why("a").reasons == (why.LackingCapacity("memory", 8, 3, 10, holders),)
     assert run.why("all").reasons == (why.LackingCapacity("memory", 10, 3, 10, holders),)
-    assert run.why("a").would_help == ("raise the capacity of 'memory' above 10",)
+    assert run.why("a").suggestions == ("raise the capacity of 'memory' above 10",)
 
 
 def test_a_reservation_is_named_with_how_often_the_older_task_was_overtaken() -> None:
@@ -96,7 +96,7 @@ def test_pauses_are_named_with_what_they_cover() -> None:
     run.handle(s.Pause(), at=2.0)
     run.ends("a")
     assert run.why("b").reasons == (why.Paused(False, 0.0), why.Paused(True, 2.0))
-    assert run.why("b").would_help == ("resume the task", "resume the run")
+    assert run.why("b").suggestions == ("resume the task", "resume the run")
 
 
 def test_a_drain_is_named() -> None:
@@ -129,7 +129,7 @@ def test_a_question_is_named_until_it_is_answered_and_then_the_slot() -> None:
     run.submit(Task("a"), Task("b"))
     run.asks("a", at=1.0)
     assert run.why("a").reasons == (why.UnansweredQuestion("Really?", since=1.0),)
-    assert run.why("a").would_help == ("answer the question",)
+    assert run.why("a").suggestions == ("answer the question",)
     run.handle(s.Answer("a", 1))
     assert run.why("a").reasons == (why.LackingCapacity("slots", 1, 0, 1, (("b", 1, 1.0),)),)
 

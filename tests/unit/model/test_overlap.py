@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.model.overlap import alternatives_overlap, overlap
-from interlock.model.pattern import Alternative, Pattern, parse
-from interlock.model.segment import DEPTH
+from interlock.model.patterns.overlap import alternatives_overlap, overlap
+from interlock.model.patterns.pattern import Alternative, Pattern, parse
+from interlock.model.patterns.segment import DEPTH
 
 
 def common(a: str, b: str) -> str | None:

@@ -34,8 +34,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from interlock.model.overlap import overlap
-from interlock.model.pattern import parse
+from interlock.model.patterns.overlap import overlap
+from interlock.model.patterns.pattern import parse
 
 ALPHABET = "ab.c"
 NAMES = [

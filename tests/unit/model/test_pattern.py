@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.errors import ClaimOutsideWorkspace, InvalidPattern
-from interlock.model.pattern import Alternative, parse
-from interlock.model.segment import DEPTH
+from interlock.model.patterns.pattern import Alternative, parse
+from interlock.model.patterns.segment import DEPTH
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.errors import AgentFailed, InvalidOption
-from interlock.journal.codec import Codec
+from interlock.journal.schema.codec import Codec
 from interlock.model.outcome import Outcome, State
 from interlock.model.task import Task
 from interlock.model.template import LONGEST, Reference, Template

@@ -17,8 +17,8 @@ from interlock import (
     SubTask,
     UnknownDependency,
 )
-from interlock.patterns.coordinator_plan import is_test
-from interlock.patterns.coordinator_prompt import Prompts
+from interlock.patterns.coordinator.grouping import is_test
+from interlock.patterns.coordinator.prompts import Prompts
 from tests.unit.patterns.coordination import Notebook, Team, coordinator, part
 from tests.unit.patterns.groups import played
 

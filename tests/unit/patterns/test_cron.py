@@ -27,7 +27,7 @@ from interlock import (
     UnknownTask,
     UsageError,
 )
-from interlock.patterns import cron_house
+from interlock.patterns.cron import cron_house
 from interlock.runtime.ports import Ports
 from interlock.testing.virtual_run import simulate
 from tests.unit.patterns.clocks import MONDAY, ports_from
@@ -319,7 +319,7 @@ def test_a_run_that_is_never_quiet_keeps_only_the_latest_outcomes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(cron_house, "RENEWED_AFTER", 10)
-    monkeypatch.setattr("interlock.patterns.cron.RENEWED_AFTER", 10)
+    monkeypatch.setattr("interlock.patterns.cron.cron.RENEWED_AFTER", 10)
 
     async def main(cron: CronScheduler) -> int:
         cron.add("long", "1h", Diary(600))

@@ -12,9 +12,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from interlock import InvalidOption
-from interlock.patterns.cron_owed import Owed, owed
-from interlock.patterns.cron_schedule import Every, Schedule, read_schedule
-from interlock.patterns.cron_zone import zone_of
+from interlock.patterns.cron.owed import Owed, owed
+from interlock.patterns.cron.schedule import Every, Schedule, read_schedule
+from interlock.patterns.cron.zone import zone_of
 
 MINUTE = timedelta(minutes=1)
 Fits = Callable[[datetime], bool]

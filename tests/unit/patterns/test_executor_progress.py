@@ -22,7 +22,7 @@ from interlock import (
     ParallelProgress,
     ShutdownManager,
 )
-from interlock.patterns import executor_events
+from interlock.patterns.executor import events as executor_events
 from tests.unit.patterns.groups import (
     Engine,
     Watcher,

@@ -20,7 +20,7 @@ from interlock import (
     ShuttingDown,
     TaskContext,
 )
-from interlock.patterns.roundtable_prompt import Turn, prompt_for
+from interlock.patterns.roundtable.prompt import Turn, prompt_for
 from interlock.testing.virtual_run import simulate
 from tests.unit.patterns.groups import played
 from tests.unit.patterns.pools import Cast, agents, of, pool_of, resting, stuck, tasks

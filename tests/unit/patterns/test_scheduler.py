@@ -25,7 +25,7 @@ from interlock import (
     uses,
     write,
 )
-from interlock.patterns.scheduler import OnError
+from interlock.patterns.scheduler.scheduler import OnError
 from tests.unit.patterns.steps import Agent, World, played, scheduler
 
 

@@ -291,7 +291,7 @@ def test_an_open_breaker_stays_open_when_the_run_is_taken_up(tmp_path: Any) -> N
             await rt.submit(call, id="first", uses=NAME)
             second = rt.submit(call, id="second", uses=NAME)
             if not resume:
-                await rt.saved()
+                await rt.flush()
                 rt._shell.suspend()  # as a signal does
                 return
             assert isinstance(rt.why("second").reasons[0], OpenBreaker)

@@ -16,7 +16,7 @@ async def number(of: int) -> int:
 
 def test_only_the_latest_outcomes_are_kept_and_all_were_delivered() -> None:
     async def main() -> None:
-        async with Runtime(keep_ended=10) as rt:
+        async with Runtime(max_outcomes=10) as rt:
             assert [each.result for each in await rt.map(number, range(50))] == list(range(50))
             assert [each.result for each in rt.outcomes] == list(range(40, 50))
             assert rt.progress().succeeded == 50
@@ -29,7 +29,7 @@ def test_an_id_that_was_forgotten_stays_taken_and_can_be_depended_on() -> None:
         return list(ctx.results)
 
     async def main() -> None:
-        async with Runtime(keep_ended=1) as rt:
+        async with Runtime(max_outcomes=1) as rt:
             first = rt.submit(number, 1, id="first")
             await first
             await rt.submit(number, 2, id="second")
@@ -47,7 +47,7 @@ def test_what_still_runs_is_not_forgotten() -> None:
     stuck = threading.Event()
 
     async def main() -> None:
-        async with Runtime(keep_ended=1, grace=0.1) as rt:
+        async with Runtime(max_outcomes=1, grace=0.1) as rt:
             zombie = rt.submit(stuck.wait, id="zombie", writes="x", timeout=0.01)
             await zombie
             for each in range(5):
@@ -61,5 +61,5 @@ def test_what_still_runs_is_not_forgotten() -> None:
 
 @pytest.mark.parametrize("wrong", [0, -1, True, "3", 1.5])
 def test_it_is_a_number_of_tasks(wrong: object) -> None:
-    with pytest.raises(InvalidOption, match="keep_ended is"):
-        Runtime(keep_ended=wrong)  # type: ignore[arg-type]
+    with pytest.raises(InvalidOption, match="max_outcomes is"):
+        Runtime(max_outcomes=wrong)  # type: ignore[arg-type]

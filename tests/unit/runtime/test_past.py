@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from interlock import uses
-from interlock.journal.records import NotStored
+from interlock.journal.schema.own_records import NotStored
 from interlock.kernel import instructions as do
 from interlock.kernel import stimuli as s
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import ErrorRecord, Outcome, State
 from interlock.model.task import Task
 from interlock.model.usage import Usage
-from interlock.runtime.past import Known, Past
+from interlock.runtime.recovery.past import Known, Past
 from interlock.runtime.turn import Together
 
 ERROR = ErrorRecord("OSError", "busy")

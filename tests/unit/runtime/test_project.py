@@ -143,7 +143,7 @@ def test_the_tasks_of_a_plan_run_with_results_in_prompts(project: Project) -> No
 
     async def main() -> Any:
         async with Runtime.for_project(project) as rt:
-            return await rt.run(rt.planned(plan))
+            return await rt.run(rt.tasks_from(plan))
 
     assert asyncio.run(main())["b"].result == "ONE TWO ONE TWO "
 
@@ -161,7 +161,7 @@ def test_a_question_is_asked_before_its_task_starts(
 
     async def main() -> str:
         async with Runtime.for_project(project) as rt:
-            tasks = rt.planned(plan)
+            tasks = rt.tasks_from(plan)
             handles = rt.submit_all(tasks)
             async for event in rt.events():
                 if event.kind == "needs_you":
@@ -186,7 +186,7 @@ def test_a_runtime_without_a_project_says_how_to_get_one() -> None:
     with pytest.raises(InvalidOption, match="load_project"):
         Runtime().agent("codex")
     with pytest.raises(InvalidOption, match="for_project"):
-        Runtime().planned(Plan("p", ()))
+        Runtime().tasks_from(Plan("p", ()))
 
 
 def test_protected_paths_and_options_of_the_project_hold(project: Project) -> None:

@@ -164,7 +164,7 @@ def test_a_held_rate_stays_held_when_the_run_is_taken_up(tmp_path: Any) -> None:
                 rt.hold_rate("openai", "1h")
                 rt.set_limit("openai", Rate("3/s"))
                 rt.submit(call, id="a", uses="openai")
-                await rt.saved()
+                await rt.flush()
                 rt._shell.suspend()  # as a signal does
                 return
             handle = rt.submit(call, id="a", uses="openai")

@@ -11,8 +11,8 @@ from interlock.kernel import stimuli as s
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import Outcome, State
 from interlock.model.task import Task
-from interlock.runtime.past import Past
-from interlock.runtime.remembered import Done, Remembered
+from interlock.runtime.recovery.past import Past
+from interlock.runtime.recovery.remembered import Done, Remembered
 
 DONE: Outcome[Any] = Outcome("a", State.SUCCEEDED, result=1)
 

@@ -6,7 +6,7 @@ import itertools
 import os
 from pathlib import Path
 
-from interlock.runtime.workspace import Workspace
+from interlock.runtime.claim_paths import Workspace
 
 NAMES = ("folder", "file", "link", "away", "loop", "dangling", "missing", "..", ".", "")
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.text import Text
 
-from interlock.views import safe
-from interlock.views.cells import ELLIPSIS, column, cut, fit, fit_name, spread
+from interlock.views.terminal import safe
+from interlock.views.terminal.cells import ELLIPSIS, column, cut, fit, fit_name, spread
 
 TEXTS = st.lists(
     st.sampled_from(

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from interlock.errors import NotRunning, UnknownTask, UsageError
-from interlock.views import control
-from interlock.views.control import SOCKET, Answer, ControlServer, Refused, Unanswered, ask
+from interlock.runtime.control import socket as control
+from interlock.runtime.control.socket import SOCKET, Answer, ControlServer, Refused, Unanswered, ask
 
 
 async def echo(asked: dict[str, Any]) -> Any:

@@ -8,9 +8,9 @@ import pytest
 
 from interlock import Runtime
 from interlock.journal.lock import lock_file
-from interlock.views import doctor
-from interlock.views.doctor import Finding, examine
-from interlock.views.place import Place
+from interlock.service.project_folder import Place
+from interlock.views.cli import doctor
+from interlock.views.cli.doctor import Finding, examine
 
 
 def found(folder: Path) -> dict[str, Finding]:
@@ -43,7 +43,7 @@ async def test_the_last_run_is_told(workspace: Path) -> None:
     place.make()
     assert found(workspace)["journal"].said == "none yet"
     async with Runtime(journal=place.journal) as rt:
-        await rt.saved()
+        await rt.flush()
         assert found(workspace)["journal"].said == f"run {rt.run_id} is going on"
         lock_file(place.journal).write_text("")  # nobody has it, and nobody answers
         finding = found(workspace)["journal"]

@@ -13,7 +13,7 @@ from interlock import Task
 from interlock.model.claim import write
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import ErrorRecord, Outcome, State
-from interlock.views.event_lines import event_json, line_of
+from interlock.views.terminal.event_lines import event_json, line_of
 
 
 async def agent() -> None:

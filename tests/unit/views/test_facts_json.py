@@ -6,8 +6,8 @@ import json
 from dataclasses import fields
 
 from interlock.model.outcome import State
+from interlock.views.cli.facts_json import progress_json, run_json, task_json
 from interlock.views.facts import TaskFacts
-from interlock.views.facts_json import progress_json, run_json, task_json
 from tests.unit.views.runs import every_state, hostile, task
 
 
@@ -18,7 +18,7 @@ def list_of(names: str) -> list[str]:
 # Whoever reads the JSON relies on these names: they do not change.
 TASK = list_of(
     "id state since agent prompt claims after priority attempt attempts submitted_at started_at "
-    "ended_at duration estimate fraction message tokens cost error error_type cause again_of "
+    "ended_at duration estimate fraction message tokens cost error error_type cause retry_of "
     "question stopping output log"
 )
 RUN = list_of(

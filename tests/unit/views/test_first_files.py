@@ -8,8 +8,8 @@ import pytest
 
 from interlock.plan.plan_file import load_plan
 from interlock.plan.project_file import load_project
-from interlock.views import first_files
-from interlock.views.first_files import Found, detect, first_plan, first_project
+from interlock.views.cli import first_files
+from interlock.views.cli.first_files import Found, detect, first_plan, first_project
 
 KNOWN = first_files._KNOWN
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from interlock import AgentFailed, Event, Kind, Outcome, Retry, Runtime, State, Task, TaskContext
-from interlock.journal.codec import Codec
 from interlock.journal.reader import Reader
+from interlock.journal.schema.codec import Codec
 from interlock.model.claim import read, uses, write
-from interlock.runtime.origin import KNOWN
+from interlock.runtime.recovery.origin import KNOWN
 from interlock.views.facts import RunFacts, TaskFacts
 from interlock.views.fold import RunFold, said, shown
 
@@ -84,7 +84,7 @@ async def test_every_state_is_told_as_the_runtime_counts_it() -> None:
             counts = rt.progress()
             if counts.retrying and counts.needs_you and counts.skipped and counts.waiting:
                 break
-        await rt.saved()
+        await rt.flush()
         facts = watched.facts()
         assert facts.progress == rt.progress()
         assert facts.progress == from_journal("j.db").progress
@@ -101,10 +101,10 @@ async def test_every_state_is_told_as_the_runtime_counts_it() -> None:
         rt.prioritize("waits", -4)
         rt.pause()
         rt.answer("asks", "yes")
-        await rt.saved()
+        await rt.flush()
         assert of(watched.facts(), "waits").priority == -4
         assert watched.facts().paused
-        rt.unpause()
+        rt.resume()
         rt.cancel("tries", "by me")
         may_end.set()
     facts = watched.facts()

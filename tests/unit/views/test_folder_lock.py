@@ -11,8 +11,8 @@ import pytest
 
 from interlock.errors import UsageError
 from interlock.journal.lock import Lock
-from interlock.views.folder_lock import alone_in
-from interlock.views.place import Place
+from interlock.service.folder_lock import alone_in
+from interlock.service.project_folder import Place
 
 
 def project(folder: Path) -> Place:

@@ -11,11 +11,11 @@ from rich.text import Text
 
 from interlock.model.outcome import State
 from interlock.model.why import Explanation
-from interlock.views import bottom
 from interlock.views.facts import RunFacts
-from interlock.views.frame import frame
-from interlock.views.lanes import Lanes
-from interlock.views.looks import LOOKS
+from interlock.views.terminal import bottom
+from interlock.views.terminal.frame import frame
+from interlock.views.terminal.lanes import Lanes
+from interlock.views.terminal.looks import LOOKS
 from tests.unit.views.runs import NOW, every_state, many, run, task, why
 
 SIZES = [(80, 24), (200, 50), (40, 12), (120, 9), (20, 4), (7, 3), (3, 2), (1, 1), (500, 200)]

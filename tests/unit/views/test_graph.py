@@ -7,8 +7,8 @@ import re
 import pytest
 
 from interlock.errors import DependencyCycle
-from interlock.views.graph import dot, mermaid
-from interlock.views.graph_tree import tree
+from interlock.views.cli.graph import dot, mermaid
+from interlock.views.cli.graph_tree import tree
 from tests.unit.views.runs import task, text_of
 
 PLAN = [

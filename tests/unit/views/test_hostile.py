@@ -12,14 +12,14 @@ from rich.console import Group, RenderableType
 from interlock.model.claim import read, write
 from interlock.model.outcome import State
 from interlock.model.why import Explanation, HeldClaim, UnansweredQuestion
-from interlock.views.agents import AgentRow, agents
-from interlock.views.frame import frame
-from interlock.views.graph import dot, mermaid
-from interlock.views.graph_tree import tree
-from interlock.views.picture import svg
-from interlock.views.status import status
-from interlock.views.summary import summary
-from interlock.views.why import explained
+from interlock.views.cli.agents_table import AgentRow, agents
+from interlock.views.cli.graph import dot, mermaid
+from interlock.views.cli.graph_tree import tree
+from interlock.views.terminal.frame import frame
+from interlock.views.terminal.picture import svg
+from interlock.views.terminal.status import status
+from interlock.views.terminal.summary import summary
+from interlock.views.terminal.why import explained
 from tests.unit.views.runs import HOSTILE, every_state, hostile, many, text_of, why
 
 FACTS = hostile(every_state())

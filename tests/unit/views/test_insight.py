@@ -5,7 +5,7 @@ from __future__ import annotations
 from interlock import Task
 from interlock.model.claim import as_claims
 from interlock.plan.records import Plan
-from interlock.views.insight import Collision, collisions, nodes, picture
+from interlock.views.cli.insight import Collision, collisions, nodes, picture
 
 
 async def agent() -> None:

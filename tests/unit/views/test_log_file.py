@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from interlock.views import safe
-from interlock.views.log_file import _Tail
+from interlock.views.cli.log_file import _Tail
+from interlock.views.terminal import safe
 
 
 def printed(path: Path) -> str:

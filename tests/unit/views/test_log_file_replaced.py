@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from interlock.execution.command_log import LogFile
-from interlock.views.log_file import _Tail
+from interlock.execution.commands.log_file import LogFile
+from interlock.views.cli.log_file import _Tail
 
 
 def test_a_follower_of_a_log_that_is_replaced_sees_each_line_once(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from interlock.errors import UsageError
-from interlock.views.app import run_app
-from interlock.views.commands.multi_run import _blocking
-from interlock.views.place import Place
+from interlock.service.project_folder import Place
+from interlock.views.cli.app import run_app
+from interlock.views.cli.commands.multi_run import _blocking
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from interlock.views import pen
-from interlock.views.pen import LinePen, Pen
+from interlock.views.terminal import writer_thread as pen
+from interlock.views.terminal.writer_thread import LinePen, Pen
 
 
 @pytest.fixture

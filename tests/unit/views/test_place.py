@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from interlock.errors import UsageError
-from interlock.views.doctor import examine
-from interlock.views.place import Place, here
+from interlock.service.project_folder import Place, here
+from interlock.views.cli.doctor import examine
 
 
 def test_the_nearest_folder_above_with_a_project_file_is_the_project(tmp_path: Path) -> None:

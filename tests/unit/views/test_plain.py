@@ -11,7 +11,7 @@ from interlock.kernel.stimuli import Drain
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import State
 from interlock.views.facts import RunFacts, TaskFacts
-from interlock.views.plain import PlainView, told
+from interlock.views.terminal.plain import PlainView, told
 from tests.unit.views.runs import HOSTILE, NOW, run, task
 
 CASES = [

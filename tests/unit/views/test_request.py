@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from interlock.views.request import Request, from_record
+from interlock.service.request import Request, from_record
 
 FULL = Request(
     plan="plan.yaml",

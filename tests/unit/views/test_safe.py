@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.views import safe
+from interlock.views.terminal import safe
 from tests.unit.views.runs import HOSTILE
 
 PARTS = [

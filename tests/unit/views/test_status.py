@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from interlock.model.outcome import State
-from interlock.views.agents import AgentRow, agents
-from interlock.views.status import status
+from interlock.views.cli.agents_table import AgentRow, agents
+from interlock.views.terminal.status import status
 from tests.unit.views.runs import every_state, run, task, text_of, why
 
 

@@ -13,8 +13,8 @@ import pytest
 from interlock import Event, InterlockError, Runtime, State, Task, TaskContext
 from interlock.errors import InvalidOption, UnknownTask, UsageError
 from interlock.model.template import Template
+from interlock.service.run_commands import Steering
 from interlock.views.fold import RunFold
-from interlock.views.steering import Steering
 
 
 class World:
@@ -122,7 +122,7 @@ async def test_what_makes_no_sense_is_refused_and_changes_nothing(
         before = world.fold.facts(0.0)
         with pytest.raises(error, match=said):
             await world.steering.answer(asked)
-        await world.rt.saved()
+        await world.rt.flush()
         assert world.fold.facts(0.0) == before
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from interlock.model.outcome import State
-from interlock.views.summary import summary
+from interlock.views.terminal.summary import summary
 from tests.unit.views.runs import NOW, every_state, run, task, text_of
 
 

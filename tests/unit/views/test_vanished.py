@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from interlock.views import vanished
-from interlock.views.vanished import JournalVanished, JournalWatch
+from interlock.service import journal_watch as vanished
+from interlock.service.journal_watch import JournalVanished, JournalWatch
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ import pytest
 from interlock.model.claim import write
 from interlock.model.outcome import State
 from interlock.model.why import Explanation, HeldClaim, LackingCapacity, Reason
-from interlock.views.reasons import brief, briefly
-from interlock.views.why import explained
-from interlock.views.why_json import KINDS, as_json
+from interlock.views.cli.why_json import KINDS, as_json
+from interlock.views.terminal.reasons import brief, briefly
+from interlock.views.terminal.why import explained
 from tests.unit.model.test_why import SENTENCES
 from tests.unit.views.runs import text_of, why
 
@@ -96,7 +96,7 @@ def test_the_whole_explanation_is_there_for_people_and_as_json() -> None:
         "at": 10.0,
         "since": 2.0,
         "clears_at": 14.0,
-        "would_help": ["cancel 'a'"],
+        "suggestions": ["cancel 'a'"],
         "error": "",
         "error_type": "",
         "cause": "",

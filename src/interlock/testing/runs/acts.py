@@ -118,8 +118,8 @@ class Acts:
     def _pause(self, runtime: Runtime, act: Act) -> None:
         runtime.pause(act.task_id or None)
 
-    def _unpause(self, runtime: Runtime, act: Act) -> None:
-        runtime.unpause(act.task_id or None)
+    def _resume(self, runtime: Runtime, act: Act) -> None:
+        runtime.resume(act.task_id or None)
 
     def _prioritize(self, runtime: Runtime, act: Act) -> None:
         runtime.prioritize(act.task_id, act.amount)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from interlock.execution.coroutines import Coroutines
+from interlock.execution.callables.coroutines import Coroutines
 from interlock.kernel import stimuli as s
-from interlock.runtime import life, submitting
+from interlock.runtime import lifecycle as life
+from interlock.runtime import submitting
 from interlock.runtime.attempts import Attempts
-from interlock.runtime.life import Life
+from interlock.runtime.lifecycle import Life
 from interlock.runtime.record import Record
 from interlock.runtime.shell import Shell
 from interlock.runtime.turn import Turn

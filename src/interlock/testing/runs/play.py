@@ -15,8 +15,8 @@ from interlock.model.event import Event, Kind
 from interlock.model.task import Task
 from interlock.runtime.context import TaskContext
 from interlock.runtime.handle import Handle
-from interlock.runtime.leftovers import left_in
 from interlock.runtime.log import LOGGER
+from interlock.runtime.orphans import left_in
 from interlock.runtime.runtime import Runtime
 from interlock.testing.runs.acts import Acts
 from interlock.testing.runs.agents import Agents

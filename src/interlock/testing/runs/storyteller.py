@@ -288,9 +288,9 @@ class _Storyteller:
             "cancels": [Act(at, "cancel", task_id=one)],
             "pauses": [
                 Act(at, "pause", task_id=dice.choice(("", one))),
-                Act(at + dice.choice(PAUSES), "unpause", task_id=one),
-                Act(at + 2.0, "unpause"),
-                Act(at + 2.0, "unpause", task_id=one),
+                Act(at + dice.choice(PAUSES), "resume", task_id=one),
+                Act(at + 2.0, "resume"),
+                Act(at + 2.0, "resume", task_id=one),
             ],
             "capacities": [
                 Act(at, "set capacity", name="slots", amount=dice.choice((0, 1, 5))),

@@ -1,0 +1,141 @@
+"""What an attempt has on disk beside its workspace: its log, its TMPDIR, its prompt.
+
+.interlock/
+    .gitignore                          everything here is left out of commits
+    logs/<run>/<task>/<attempt>.log
+    tmp/<run>-<token>/                  TMPDIR, prompt; removed with the attempt
+    home/<run>/<task>/                  for `home="private"`; the same for all attempts
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from interlock.execution.backend import Errand
+from interlock.execution.commands.environment import Places
+from interlock.execution.commands.log_file import LogFile
+from interlock.execution.commands.removal import remove
+
+OURS = ".interlock"
+_UNSAFE = re.compile(r"[^\w.-]", re.ASCII)
+_DIGEST = 8
+_DIGESTED = re.compile(rf"-[0-9a-f]{{{_DIGEST}}}\Z")
+_LONGEST_NAME = 80
+
+
+class Folder:
+    """Of one attempt, from its beginning to its end."""
+
+    def __init__(self, errand: Errand, token: int) -> None:
+        self._errand = errand
+        self._ours = ours = own_folder(errand.workspace)
+        self._task = safe_name(errand.task_id)
+        self._tmp = ours / "tmp" / f"{errand.run_id}-{token}"
+        self._log: LogFile | None = None
+        try:
+            self.places = self._make_places()
+        except BaseException:
+            remove(self._tmp)
+            raise
+
+    @property
+    def log(self) -> LogFile:
+        """Made when it is first asked for."""
+        if self._log is None:
+            self._log = self._open_log()
+        return self._log
+
+    @property
+    def log_name(self) -> str:
+        """The log, as seen from the workspace."""
+        return self.log.path.relative_to(self._errand.workspace).as_posix()
+
+    @contextmanager
+    def start(self, text: str) -> Iterator[int]:
+        """Have a log, and what the program is to read; nothing of it stays if it cannot start."""
+        is_new = self._log is None
+        try:
+            self.log  # noqa: B018 - it is made here
+            with open(self._stdin(text), "rb", buffering=0) as file:
+                yield file.fileno()
+        except BaseException:
+            if is_new and self._log is not None:
+                self._log.close()
+                self._log.path.unlink(missing_ok=True)
+                self._log = None
+            raise
+
+    def _stdin(self, text: str) -> Path:
+        if not text:
+            return Path(os.devnull)
+        path = self._tmp / "stdin"
+        path.unlink(missing_ok=True)
+        _write(path, text)
+        return path
+
+    def close(self) -> None:
+        """The attempt is gone. Its log stays."""
+        if self._log is not None:
+            self._log.close()
+        remove(self._tmp)
+
+    def _open_log(self) -> LogFile:
+        folder = self._ours / "logs" / self._errand.run_id / self._task
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        name, count = str(self._errand.attempt), 1
+        while True:
+            try:
+                return LogFile(folder / f"{name}.log")
+            except FileExistsError:
+                # An attempt that was cut off does not count, so the next one has its number.
+                count += 1
+                name = f"{self._errand.attempt}-{count}"
+
+    def _make_places(self) -> Places:
+        remove(self._tmp)
+        tmp = self._tmp / "tmp"
+        tmp.mkdir(mode=0o700, parents=True)
+        self._tmp.chmod(0o700)
+        prompt_file = self._tmp / "prompt.md"
+        _write(prompt_file, self._errand.prompt)
+        home = None
+        if self._errand.command.home == "private":
+            home = self._ours / "home" / self._errand.run_id / self._task
+            home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return Places(tmp, prompt_file, home)
+
+
+def own_folder(workspace: Path) -> Path:
+    """Our folder in a workspace, which no commit is to have in it."""
+    ours = workspace / OURS
+    ours.mkdir(exist_ok=True)
+    with suppress(FileExistsError), open(ours / ".gitignore", "x", encoding="ascii") as file:
+        file.write("*\n")
+    return ours
+
+
+def safe_name(task_id: str) -> str:
+    """The name of a folder for a task: its id, if that can be one, and never that of another."""
+    name = _UNSAFE.sub("_", task_id)[:_LONGEST_NAME].lstrip(".") or "_"
+    # What looks as if it had a digest already could be the name of another.
+    if name == task_id and not _DIGESTED.search(name):
+        return name
+    digest = hashlib.sha256(task_id.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{name}-{digest[:_DIGEST]}"
+
+
+def remove_temporary(workspace: Path, run_id: str) -> None:
+    """Remove what attempts of a run have left that were cut off. None of them may be alive."""
+    for folder in (workspace / OURS / "tmp").glob(f"{run_id}-*"):
+        remove(folder)
+
+
+def _write(path: Path, text: str) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    with open(os.open(path, flags, 0o600), "wb") as file:
+        file.write(text.encode("utf-8", "surrogateescape"))

@@ -1,0 +1,171 @@
+"""Starting the supervisor of a command, in the strongest containment that this system has."""
+
+from __future__ import annotations
+
+import marshal
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import IO, NamedTuple
+
+from interlock.errors import AgentFailed
+from interlock.execution.processes.containment import (
+    CGROUP,
+    GROUP,
+    NAMESPACE,
+    SUBREAPER,
+    be_private,
+)
+from interlock.execution.processes.shortage import is_shortage
+from interlock.execution.processes.supervised_attempt import LastWords
+
+CONTAINMENTS = (NAMESPACE, CGROUP, SUBREAPER, GROUP)
+"""The strongest first."""
+CHOICE = "INTERLOCK_CONTAINMENT"
+"""A variable that names the containment to use, instead of the strongest one."""
+
+_ROOT = str(Path(__file__).parents[2])
+_BOOT = """import sys
+for name in ("interlock", "interlock.execution"):
+    # Without running what is in them: it would take longer than all the rest.
+    package = sys.modules[name] = type(sys)(name)
+    package.__path__ = [sys.argv[1] + "/" + name.replace(".", "/")]
+from interlock.execution.commands.command_child import main
+main(*map(int, sys.argv[2:]))
+"""
+_ITS_OWN = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH")
+_LONGEST_TRY = 10.0
+
+
+class Call(NamedTuple):
+    """What is to be run, as the system takes it. Without arguments: a try of the containment."""
+
+    containment: str
+    folder: bytes
+    argv: list[bytes]
+    env: dict[bytes, bytes]
+    files: int = 0
+    """How many descriptors it may have; 0 for as many as we may."""
+
+
+def launch(
+    call: Call,
+    control: socket.socket,
+    stdin: int | IO[bytes],
+    stdout: int | IO[bytes],
+    stderr: int | IO[bytes],
+    marks: Mapping[str, str] = MappingProxyType({}),
+    lock: int | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start a supervisor, which starts the program. Neither sees a variable that it is not given.
+
+    It is a bare interpreter (no site, no variables, no user folder), which is most of the 15 ms
+    that a start takes. A server that forks would take 2 ms, and be one more thing that can die;
+    agents run for seconds at least.
+    """
+    if call.argv and call.containment != NAMESPACE:
+        be_private()  # a program that sees us could read there all that it is not given
+    reader, writer = os.pipe()
+    try:
+        fds = [control.fileno(), reader, *([] if lock is None else [lock])]
+        supervisor = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _BOOT, _ROOT, *map(str, fds)],
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            pass_fds=fds,
+            start_new_session=True,  # Ctrl-C is for us: we tell the agents
+            cwd="/",
+            env={name: value for name, value in os.environ.items() if name in _ITS_OWN}
+            | dict(marks),
+        )
+    except BaseException:
+        os.close(writer)
+        raise
+    finally:
+        os.close(reader)
+    try:
+        with open(writer, "wb") as file:
+            file.write(marshal.dumps(tuple(call)))
+    except BrokenPipeError:
+        pass  # it has died; whoever follows it sees how
+    return supervisor
+
+
+_chosen: dict[str, str] = {}
+"""The containment that works here, by what was wanted."""
+_choosing = threading.Lock()
+
+
+def containment() -> str:
+    """The containment to use, found out once by trying.
+
+    To an ordinary user a PID namespace comes with a user namespace, in which root's files belong
+    to nobody: sudo does not work there, nor does ssh with its settings in /etc/ssh/ssh_config.d.
+    So it is used if the variable asks for it, and otherwise only by root.
+    """
+    wanted = os.environ.get(CHOICE, "")
+    with _choosing:
+        if wanted not in _chosen:
+            _chosen[wanted] = _choose(wanted)
+        return _chosen[wanted]
+
+
+def _choose(wanted: str) -> str:
+    if wanted:
+        if wanted not in CONTAINMENTS:
+            raise AgentFailed(
+                f"{CHOICE} is {wanted!r}; it can be {', '.join(CONTAINMENTS)}", retryable=False
+            )
+        if not works(wanted):
+            raise AgentFailed(
+                f"{CHOICE} asks for {wanted!r}, which this system does not allow", retryable=False
+            )
+        return wanted
+    for each in CONTAINMENTS:
+        if (each != NAMESPACE or os.geteuid() == 0) and works(each):
+            return each
+    return GROUP
+
+
+def works(containment: str) -> bool:
+    """Try it: a process that did all it could to get away has to be gone with its supervisor."""
+    if containment == GROUP:
+        return True
+    if sys.platform != "linux":
+        return False
+    held, hold = os.pipe()
+    try:
+        control, theirs = socket.socketpair()
+        with control:
+            with theirs:
+                call = Call(containment, b"/", [], {})
+                nothing = subprocess.DEVNULL
+                supervisor = launch(call, theirs, nothing, hold, nothing)
+            os.close(hold)
+            hold = -1
+            try:
+                worked = supervisor.wait(_LONGEST_TRY) == 0
+            except subprocess.TimeoutExpired:
+                supervisor.kill()
+                supervisor.wait()
+                return False
+            words = LastWords()
+            while said := control.recv(4096):
+                words.take(said)
+        os.set_blocking(held, False)
+        # All that was started had the other end of this pipe: nobody has it any more.
+        return worked and words.status == 0 and os.read(held, 1) == b""
+    except OSError as error:
+        if is_shortage(error.errno):
+            raise  # which says nothing of the containment
+        return False
+    finally:
+        os.close(held)
+        if hold >= 0:
+            os.close(hold)

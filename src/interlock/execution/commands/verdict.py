@@ -1,0 +1,85 @@
+"""What became of a program: its exit code, and what it printed, which counts for more."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import NamedTuple
+
+from interlock.execution.commands.output import Found, Stream
+from interlock.execution.ending import Ending
+from interlock.execution.processes.shortage import is_shortage
+from interlock.execution.processes.supervised_attempt import LastWords, exit_code, in_words
+from interlock.model.outcome import ErrorRecord, State
+
+CRASHED = "crashed"
+NO_EFFECT = "no_effect"
+CANNOT_START = "cannot_start"
+_FOR_GOOD = frozenset({"auth_error", CANNOT_START})
+"""Failures that another attempt would only repeat."""
+_SHOWN = 500
+
+
+class Ran(NamedTuple):
+    """A program that has come to its end."""
+
+    argv: list[str]
+    words: LastWords
+    out: Stream
+    err: Stream
+    found: Found
+
+    @property
+    def how(self) -> str:
+        """How it ended, for people."""
+        if self.words.status is None:
+            return "was killed together with its supervisor"
+        return in_words(exit_code(self.words.status))
+
+
+def failed(kind: str, message: str, *, passing: bool = False) -> Ending:
+    """A failure of a kind. `passing`: even if it is one that is usually for good."""
+    retryable = passing or kind not in _FOR_GOOD
+    return Ending(State.FAILED, None, ErrorRecord(kind, message, "", retryable))
+
+
+def verdict(name: str, ran: Ran) -> Ending:
+    """The ending of an agent: what it printed, or what is wrong. Never the exit code alone."""
+    words, found = ran.words, ran.found
+    if words.failure is not None:
+        passing = is_shortage(words.failure[0])
+        return failed(CANNOT_START, _why_not(ran.argv[0], *words.failure), passing=passing)
+    if found.kind:
+        return failed(found.kind, f"{name} {ran.how}, and said: {found.line[:_SHOWN]}")
+    if words.status != 0:
+        return failed(CRASHED, f"{name} {ran.how}{_last(ran)}")
+    return Ending(State.SUCCEEDED, ran.out.result())
+
+
+def verdict_of_check(check: str, ran: Ran) -> Ending | None:
+    """The ending of an agent whose check did not succeed; None if it did."""
+    if ran.words.status == 0 and ran.words.failure is None:
+        return None
+    return failed(NO_EFFECT, f"the check {check!r} {ran.how}{_last(ran)}")
+
+
+def _last(ran: Ran) -> str:
+    line = ran.err.last_line or ran.out.last_line
+    return f": {line}" if line else ""
+
+
+def _why_not(program: str, number: int, step: str) -> str:
+    if step == "enter":
+        return f"the workspace cannot be entered: {os.strerror(number)}"
+    if number == errno.ENOENT:
+        where = "" if "/" in program else " in PATH"
+        return (
+            f"there is no program {program!r}{where}, or its interpreter is missing; "
+            "install it, or name it by its path"
+        )
+    if number == errno.E2BIG:
+        return (
+            f"the arguments of {program!r} are longer than the system allows; "
+            "pass the prompt as {prompt_file}, or by stdin"
+        )
+    return f"{program!r} cannot be run: {os.strerror(number)}"

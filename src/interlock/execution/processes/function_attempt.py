@@ -1,0 +1,154 @@
+"""One attempt of a function in a process of its own, as seen from the runtime's process."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from interlock.errors import NotAnAgent
+from interlock.execution.backend import Launched
+from interlock.execution.ending import Ending
+from interlock.execution.processes import main_script as process_main
+from interlock.execution.processes.inbox import Inbox
+from interlock.execution.processes.process_agent import Process
+from interlock.execution.processes.process_table import members
+from interlock.execution.processes.supervised_attempt import (
+    Guarded,
+    LastWords,
+    SupervisedAttempt,
+    exit_code,
+    in_words,
+    lent,
+    receive,
+)
+from interlock.execution.processes.supervisor import USUAL
+from interlock.execution.processes.sweep import sweep
+from interlock.execution.processes.wire import frame, pack_call, unpack_ending
+from interlock.model.outcome import ErrorRecord, State
+
+_ROOT = str(Path(__file__).parents[2])
+_BOOT = (
+    "import sys; sys.path.insert(0, {root!r}); "
+    "from interlock.execution.processes.function_child import main; "
+    "main({control}, {work}, {lock}, sys.argv[1])"
+)
+
+
+class FunctionAttempt(SupervisedAttempt):
+    """Sends a function to an interpreter of its own, and hears its answer."""
+
+    def live(self) -> Ending | None:
+        call = self._pack()
+        work, theirs = self.patiently(socket.socketpair)
+        with work, theirs, self.guarded(partial(self._launch, theirs)) as guarded:
+            theirs.close()
+            return self._follow(guarded, work, call)
+
+    def _pack(self) -> bytes:
+        agent = self.job.agent
+        function = agent.function if isinstance(agent, Process) else agent
+        try:
+            call = (function, self.job.args, self.job.kwargs or {})
+            return pack_call(call, process_main.find())
+        except Exception as error:
+            raise NotAnAgent(
+                f"{function!r} or one of its arguments cannot be sent to a process: {error}. "
+                "Pass plain data, or the path of a file."
+            ) from error
+
+    def _launch(self, work: socket.socket, control: socket.socket) -> subprocess.Popen[bytes]:
+        """Start an interpreter. A fork of ours would copy the locks of threads it does not have."""
+        fds = [control.fileno(), work.fileno()]
+        flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+        with lent(self.job.lock) as lock:
+            boot = _BOOT.format(root=_ROOT, control=fds[0], work=fds[1], lock=lock)
+            return subprocess.Popen(
+                [sys.executable, *flags, "-P", "-c", boot, self.job.name],
+                stdin=subprocess.DEVNULL,
+                pass_fds=fds if lock is None else (*fds, lock),
+                start_new_session=True,  # Ctrl-C is for us: we tell the agents
+                env={**os.environ, **self.job.marks},
+            )
+
+    def _follow(self, guarded: Guarded, work: socket.socket, call: bytes) -> Ending | None:
+        control = guarded.control
+        with suppress(OSError):  # it has died; how is seen below
+            work.sendall(frame(call))
+            work.sendall(call)
+        del call
+        work.setblocking(False)
+        inbox, words = Inbox(), LastWords()
+        poll = select.poll()
+        poll.register(work, select.POLLIN)
+        poll.register(control, select.POLLIN)
+        while True:
+            ready = {fd for fd, _ in poll.poll()}
+            if work.fileno() in ready:
+                data = receive(work)
+                inbox.take(data or b"")
+                if data == b"":
+                    poll.unregister(work)
+                self._report_answer(inbox)
+            if control.fileno() in ready:
+                said = receive(control)
+                if not said:
+                    break
+                if words.take(said):
+                    self.reports.launched(self.job, Launched(words.pid, words.started, USUAL))
+        while data := receive(work):
+            inbox.take(data)
+        self._report_answer(inbox)
+        if guarded.supervisor.wait() != 0:
+            _clean_up_without_supervisor(work, inbox)
+            sweep([], [self.job.marks])
+        return None if self.has_ended else self._death(words, inbox)
+
+    def _report_answer(self, inbox: Inbox) -> None:
+        if inbox.answer is None or self.has_ended:
+            return
+        try:
+            ending = unpack_ending(inbox.answer)
+        except Exception:  # noqa: BLE001 - no pickle of ours: what kind of error is an accident
+            inbox.answer, inbox.is_spoilt = None, True
+            return
+        self.has_ended = True
+        self.reports.ended(self.job, ending)
+
+    def _death(self, words: LastWords, inbox: Inbox) -> Ending:
+        """The ending of a process that gave no answer."""
+        if inbox.is_spoilt:
+            text = "the agent wrote into a pipe of Interlock's, so its answer cannot be read"
+        elif words.status is None:
+            text = "the process of the agent was killed together with its supervisor"
+        else:
+            code = exit_code(words.status)
+            text = f"the process of the agent {in_words(code)}"
+            text += " instead of an answer" if code >= 0 else ""
+        if self.was_told:
+            text += ", after it was told to stop"
+        return Ending(State.FAILED, None, ErrorRecord("ProcessDied", text))
+
+
+def _clean_up_without_supervisor(work: socket.socket, inbox: Inbox) -> None:
+    """Somebody has killed the supervisor: end the agent and its group from here.
+
+    It names itself before it takes its call: either its name comes, or it has not begun.
+    """
+    work.setblocking(True)
+    while inbox.pid is None and not inbox.is_spoilt and (data := receive(work)):
+        inbox.take(data)
+    if inbox.pid is None:
+        return
+    nothing = threading.Event()
+    with suppress(ProcessLookupError, PermissionError):
+        while sys.platform != "linux" or members(inbox.pid):
+            os.killpg(inbox.pid, signal.SIGKILL)
+            nothing.wait(0.01)  # of strangers' processes nobody tells us when they are gone

@@ -1,0 +1,140 @@
+"""The process of one agent, from its first line: two halves, of which one runs the agent."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from collections.abc import Coroutine
+from dataclasses import replace
+from inspect import iscoroutine
+from typing import Any, NoReturn
+
+from interlock.errors import NotAnAgent
+from interlock.execution.ending import Ending, raised, returned
+from interlock.execution.processes import main_script as process_main
+from interlock.execution.processes.supervisor import Supervisor
+from interlock.execution.processes.wire import (
+    HEAD,
+    Call,
+    frame,
+    length,
+    pack_ending,
+    unpack_call,
+)
+
+_TOLD = "the agent was told to stop"
+
+
+def main(control: int, work: int, lock: int | None, name: str) -> None:
+    """Run by a fresh interpreter. `control` leads to the supervisor, `work` to the agent.
+
+    `lock` is held by being open: the supervisor's half keeps it until nothing is left.
+    """
+    Supervisor(control).split(work)
+    os.close(control)
+    if lock is not None:
+        os.close(lock)
+    os.set_inheritable(work, False)
+    threading.current_thread().name = name
+    _serve(work)
+
+
+def _serve(work: int) -> None:
+    """Say who we are, take one call, answer with its ending."""
+    us = os.getpid()
+    _send(work, str(us).encode())
+    ending: Ending
+    try:
+        try:
+            signal.signal(signal.SIGTERM, _stop)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+            ending = _perform(_receive(work), work)
+        except BaseException as error:  # an agent may raise anything; it is its own
+            if os.getpid() != us:
+                raise
+            ending = _failure(error)
+        signal.signal(signal.SIGTERM, _ignore)  # the answer must not be torn
+    except asyncio.CancelledError as told:  # between the lines
+        ending = _failure(told)
+    if os.getpid() == us:  # a fork of the agent's may come here as well: it has no answer to give
+        _send(work, pack_ending(ending))
+
+
+def _stop(*_: object) -> NoReturn:
+    signal.signal(signal.SIGTERM, _ignore)  # whoever cleans up is not to be interrupted again
+    raise asyncio.CancelledError(_TOLD)
+
+
+def _ignore(*_: object) -> None:
+    """Not SIG_IGN, which the children of this process would inherit."""
+
+
+def _perform(call: Call, work: int) -> Ending:
+    sys.path[:] = call.path
+    sys.argv[:] = call.argv
+    if call.script is not None:
+        problem = _import_script(call.script, work)
+        if problem is not None:
+            return problem
+    function, args, kwargs = call.unpack()
+    value = function(*args, **kwargs)
+    if iscoroutine(value):
+        value = asyncio.run(_cancellable(value))
+    return returned(value)
+
+
+async def _cancellable(agent: Coroutine[Any, Any, Any]) -> Any:
+    """Await the agent; being told to stop cancels it, as it would in the runtime's own process."""
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel, _TOLD)
+    value = await agent
+    return await value if iscoroutine(value) else value
+
+
+def _import_script(script: process_main.Script, work: int) -> Ending | None:
+    def refuse(reason: str) -> None:
+        _send(work, pack_ending(_failure(NotAnAgent(reason))))
+        os._exit(1)
+
+    try:
+        process_main.import_again(script, refuse)
+    except BaseException as error:  # noqa: BLE001 - it is the user's script, and may do anything
+        ending = _failure(error)
+        assert ending.error is not None
+        text = f"while {script.path} was imported for its agent: {ending.error.message}"
+        return ending._replace(error=replace(ending.error, message=text))
+    return None
+
+
+def _failure(error: BaseException) -> Ending:
+    ending = raised(error)
+    if ending.fatal and ending.error is not None:
+        # Out of memory or stack: only this process, which ends anyway. Another may do better.
+        return ending._replace(fatal=False, error=replace(ending.error, retryable=True))
+    return ending
+
+
+def _send(work: int, body: bytes) -> None:
+    for part in (frame(body), body):
+        rest = memoryview(part)
+        while rest:
+            rest = rest[os.write(work, rest) :]
+
+
+def _receive(work: int) -> Call:
+    return unpack_call(_exactly(work, length(_exactly(work, HEAD))))
+
+
+def _exactly(work: int, size: int) -> bytes:
+    parts = []
+    while size:
+        part = os.read(work, min(size, 1 << 20))
+        if not part:
+            os._exit(1)  # the runtime is gone
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)

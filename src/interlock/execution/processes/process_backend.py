@@ -1,0 +1,129 @@
+"""Attempts that run in processes of their own, which can be killed: functions and commands."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+
+from interlock.execution.backend import Caps, Job, Launched
+from interlock.execution.callables.threads import PATIENCE
+from interlock.execution.commands.command_attempt import CommandAttempt
+from interlock.execution.ending import Ending, raised
+from interlock.execution.processes.function_attempt import FunctionAttempt
+from interlock.execution.processes.main_script import refuse_to_start_again
+from interlock.execution.processes.shortage import raise_limit_of_files
+from interlock.execution.processes.supervised_attempt import SupervisedAttempt
+
+LAST_RESORT = 5.0
+"""Seconds after the grace in which a supervisor has to be done; an agent may have stopped it."""
+
+LONGEST_GRACE = 4.0
+"""A program has so many seconds after SIGTERM, however much grace there is for our own code: who
+cancels one expects it to be gone, and with it its claims."""
+
+
+class Processes:
+    """The backend of `interlock.process()`.
+
+    An attempt has a process, and here a thread that starts it, speaks with it and waits for it.
+    The attempt is gone when its process and all that this has started are gone. If we die first,
+    they are killed.
+    """
+
+    caps = Caps(kill=True)
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, on_orphan: Callable[[int], None]) -> None:
+        self._loop = loop
+        self._on_orphan = on_orphan
+        self._attempts: dict[int, SupervisedAttempt] = {}
+        self._last_resorts: dict[int, asyncio.TimerHandle] = {}
+
+    def submit(self, job: Job) -> None:
+        refuse_to_start_again()
+        raise_limit_of_files()
+        try:
+            if not hasattr(os, "fork"):
+                raise NotImplementedError("agents in processes need Linux or macOS")
+            attempt = self._attempt(job)
+            # Its last report is made on this thread, so not before we are done here.
+            self._attempts[job.token] = attempt
+            attempt.start()
+        except (OSError, RuntimeError) as error:  # no more descriptors or threads to be had
+            self._attempts.pop(job.token, None)
+            job.sink.ended(job.token, raised(error))
+
+    def _attempt(self, job: Job) -> SupervisedAttempt:
+        return FunctionAttempt(job, self)
+
+    def cancel(self, token: int, grace: float) -> None:
+        attempt = self._attempts.get(token)
+        if attempt is not None:
+            attempt.cancel(grace)
+            if token not in self._last_resorts:
+                self._last_resorts[token] = self._loop.call_later(
+                    grace + LAST_RESORT, attempt.do_without_supervisor
+                )
+
+    async def close(self) -> None:
+        """Nothing idles here."""
+
+    def launched(self, job: Job, launched: Launched) -> None:
+        """Tell of the process of an attempt; called on its thread."""
+        with suppress(RuntimeError):  # the loop is closed; `over` sees to that
+            self._loop.call_soon_threadsafe(job.sink.launched, job.token, launched)
+
+    def ended(self, job: Job, ending: Ending) -> None:
+        """Report an ending; called on the thread of an attempt, of which something is left."""
+        with suppress(RuntimeError):  # the loop is closed; `over` sees to that
+            self._loop.call_soon_threadsafe(partial(job.sink.ended, job.token, ending, gone=False))
+
+    def over(self, job: Job, ending: Ending | None) -> None:
+        """Report that nothing is left, and the ending if that is new; last act of its thread."""
+        heard = threading.Event()
+        try:
+            self._loop.call_soon_threadsafe(self._over, job, ending, heard)
+        except RuntimeError:  # the loop was closed while the agent was still running
+            self._on_orphan(job.token)
+            return
+        # A loop that is closed now forgets what it has been asked to call.
+        while not heard.wait(PATIENCE):
+            if self._loop.is_closed() and not heard.is_set():
+                self._on_orphan(job.token)
+                return
+
+    def _over(self, job: Job, ending: Ending | None, heard: threading.Event) -> None:
+        heard.set()
+        del self._attempts[job.token]
+        last_resort = self._last_resorts.pop(job.token, None)
+        if last_resort is not None:
+            last_resort.cancel()
+        if ending is None:
+            job.sink.gone(job.token)
+        else:
+            job.sink.ended(job.token, ending)
+
+
+class Commands(Processes):
+    """The backend of `interlock.command()`.
+
+    `containment` is what to keep their processes together with; otherwise the strongest there is.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        on_orphan: Callable[[int], None],
+        containment: str | None = None,
+    ) -> None:
+        super().__init__(loop, on_orphan)
+        self._containment = containment
+
+    def cancel(self, token: int, grace: float) -> None:
+        super().cancel(token, min(grace, LONGEST_GRACE))
+
+    def _attempt(self, job: Job) -> SupervisedAttempt:
+        return CommandAttempt(job, self, self._containment)

@@ -1,0 +1,167 @@
+"""Who an agent is, in the same words in every process: its name, and what it is made of.
+
+Two agents of one name that would do different work must not be taken for each other when a run is
+resumed. So what an agent was made with counts: the arguments of a partial, the fields of a
+dataclass, defaults, the variables a function has from outside, the object of a bound method.
+
+What changes while an agent works must not count, or it would be another one after a restart. So
+of variables and of objects without a known shape only constants are looked at, and each agent only
+when this process sees it first. Of such objects it is their texts that count, not their numbers:
+those are counters, process ids and open files as often as not. A dataclass says what it is made of.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dis
+import functools
+import inspect
+import weakref
+from enum import Enum
+from pathlib import PurePath
+from types import CodeType, FunctionType, MethodType
+from typing import TYPE_CHECKING, Any
+
+from interlock.journal.schema.user_types import name_of
+from interlock.model.command import Command
+
+if TYPE_CHECKING:
+    from interlock.journal.schema.codec import Walk
+
+_WRAPPED = 20
+"""So many wrappers around an agent are looked into, and so many objects in each other."""
+_CONSTANTS = (str, int, bytes, type(None), PurePath, Enum)
+"""Numbers with a fraction are left out: they are times, mostly, and other ones after a restart."""
+
+_seen: dict[int, tuple[weakref.ref[Any], Any]] = {}
+"""What agents were made of when they were seen first, by `id()`: not all of them have a hash."""
+
+
+def agent_name(agent: Any) -> str:
+    """Who an agent is."""
+    if type(agent) is FunctionType:
+        return name_of(agent)
+    for _ in range(_WRAPPED):
+        inner = _wrapped(agent)
+        if inner is None:
+            break
+        agent = inner
+    if agent is None or isinstance(agent, str):
+        return agent or ""
+    if isinstance(agent, Command):
+        return agent.name
+    return name_of(agent if inspect.isroutine(agent) or isinstance(agent, type) else type(agent))
+
+
+def _wrapped(agent: Any) -> Any:
+    """What a partial or an agent for a process calls; None for all else.
+
+    By type and not by attribute: there are objects that have every attribute one asks for.
+    """
+    kind = type(agent)
+    if issubclass(kind, functools.partial):
+        return agent.func
+    if kind.__name__ == "Process" and kind.__module__.startswith("interlock.execution."):
+        return agent.function
+    return None
+
+
+def settings(walk: Walk, agent: Any) -> Any:
+    """What else makes an agent than its name, as a tree; None for a plain function or a class."""
+    return _made_of(walk, agent, _WRAPPED)
+
+
+def _made_of(walk: Walk, agent: Any, deeper: int) -> Any:
+    if agent is None or isinstance(agent, type | str) or not deeper:
+        return None
+    if type(agent) is FunctionType and not (
+        agent.__defaults__ or agent.__kwdefaults__ or agent.__closure__
+    ):
+        return None
+    if type(agent) is MethodType:  # made anew each time it is asked for
+        return [_made_of(walk, agent.__self__, deeper - 1), _made_of(walk, agent.__func__, deeper)]
+    known = _seen.get(id(agent))
+    if known is not None and known[0]() is agent:
+        return known[1]
+    made = _looked_at(walk, agent, deeper)
+    with contextlib.suppress(TypeError):  # of some kinds there are no weak references
+        _seen[id(agent)] = (weakref.ref(agent, _forget(id(agent))), made)
+    return made
+
+
+def _forget(name: int) -> Any:
+    def gone(dead: weakref.ref[Any]) -> None:
+        if name in _seen and _seen[name][0] is dead:
+            del _seen[name]
+
+    return gone
+
+
+def _looked_at(walk: Walk, agent: Any, deeper: int) -> Any:
+    if isinstance(agent, FunctionType):
+        return _of_function(walk, agent, deeper)
+    if issubclass(type(agent), functools.partial):
+        inner = _made_of(walk, agent.func, deeper - 1)
+        return walk.tree([agent.args, sorted(agent.keywords.items()), inner])
+    inner = _wrapped(agent)
+    if inner is not None:
+        return _made_of(walk, inner, deeper - 1)
+    if inspect.isroutine(agent):
+        return None
+    whole = walk.tree(agent)
+    if not (isinstance(whole, dict) and whole.get("$") == "NotStored"):
+        return whole
+    try:
+        own = object.__getattribute__(agent, "__dict__")
+    except AttributeError:
+        own = {}
+    named = {name: value for name, value in own.items() if not isinstance(value, int)}
+    return [name_of(type(agent)), _parts(walk, named, deeper)]
+
+
+def _of_function(walk: Walk, agent: FunctionType, deeper: int) -> Any:
+    cells = zip(agent.__code__.co_freevars, agent.__closure__ or (), strict=True)
+    outside = {
+        name: cell.cell_contents
+        for name, cell in cells
+        if name not in _assigned(agent.__code__) and _is_set(cell)
+    }
+    return [
+        [_part(walk, each, deeper) for each in agent.__defaults__ or ()],
+        _parts(walk, agent.__kwdefaults__ or {}, deeper),
+        _parts(walk, outside, deeper),
+    ]
+
+
+def _is_set(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018 - to look at an empty one raises
+    except ValueError:
+        return False
+    return True
+
+
+@functools.lru_cache(maxsize=1024)
+def _assigned(code: CodeType) -> frozenset[str]:
+    """The outer variables that a function sets itself: they say what it did, not what it is."""
+    return frozenset(
+        each.argval for each in dis.get_instructions(code) if each.opname == "STORE_DEREF"
+    )
+
+
+def _parts(walk: Walk, named: dict[str, Any], deeper: int) -> Any:
+    parts = {name: _part(walk, value, deeper) for name, value in list(named.items())}
+    return sorted(([str(name), part] for name, part in parts.items() if part is not None), key=repr)
+
+
+def _part(walk: Walk, value: Any, deeper: int) -> Any:
+    """What a part says of who an agent is; None if it may change, or says nothing."""
+    kind = type(value)
+    if kind is tuple or kind is frozenset:
+        parts = [_part(walk, each, deeper) for each in value]
+        return sorted(parts, key=repr) if kind is frozenset else parts
+    if issubclass(kind, _CONSTANTS):
+        return [walk.tree(value)]
+    if kind is FunctionType or kind is MethodType or issubclass(kind, functools.partial):
+        return [agent_name(value), _made_of(walk, value, deeper - 1)]
+    return None

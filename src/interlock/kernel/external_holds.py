@@ -1,0 +1,59 @@
+"""What something outside the run holds: an attempt of an earlier run that would not stop.
+
+It is in everybody's way like a zombie of this run, and has no part in anything else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from interlock.errors import BlankId, DuplicateId, InvalidOption, UnknownTask
+from interlock.kernel import stimuli as s
+from interlock.kernel.records import Occupant
+from interlock.model.claim import Claim, Mode
+
+if TYPE_CHECKING:
+    from interlock.kernel.run import Run
+
+
+class Occupants:
+    """Those who came with `Occupy` and have not left with `Vacate`."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def occupy(self, stimulus: s.Occupy) -> None:
+        """Take it as a fact that these claims are held."""
+        run, name = self._run, stimulus.name
+        if not isinstance(name, str) or not name.strip():
+            raise BlankId(f"whoever occupies something needs a name, not {name!r}")
+        if name in run.entries or name in run.ends or name in run.occupants:
+            raise DuplicateId(f"there is already something with the id {name!r}; ids are unique")
+        if not isinstance(stimulus.claims, tuple) or not all(
+            isinstance(claim, Claim) for claim in stimulus.claims
+        ):
+            raise InvalidOption(f"claims come as a tuple of claims, not as {stimulus.claims!r}")
+        claims = tuple(filter(self._can_be_held, stimulus.claims))
+        for claim in claims:
+            if claim.is_path:
+                run.table.read(name, claim)
+        needs, amounts = run.table.resolve(claims)
+        run.occupants[name] = occupant = Occupant(name, claims, run.now)
+        run.admission.occupy(occupant, needs, amounts)
+
+    def vacate(self, stimulus: s.Vacate) -> None:
+        """It is gone, and others may have what it held."""
+        run = self._run
+        occupant = run.occupants.pop(stimulus.name, None)
+        if occupant is None:
+            raise UnknownTask(f"nothing outside this run occupies claims as {stimulus.name!r}")
+        needs = occupant.places
+        run.admission.release(occupant)
+        run.table.forget(needs)
+
+    def _can_be_held(self, claim: Claim) -> bool:
+        """Whether a claim means something here, where capacities may be others than there."""
+        meter = None if claim.is_path else self._run.table.meters.get(claim.resource)
+        if meter is not None:
+            return meter.window is None and meter is not self._run.table.slots
+        return claim.is_path or claim.mode is Mode.EXCLUSIVE or claim.amount == 1

@@ -1,0 +1,356 @@
+"""Waits of a running attempt: for more claims, a rate, other tasks, a person.
+
+Whoever waits in mid-flight keeps its claims and lends out its slot (only a rate is waited for
+with the slot in hand); with several waits open, until the last of them is over. It gets a slot
+again before anything new starts, and passes reservations.
+Because it holds and waits, it could deadlock; a wait that could never end is denied at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from interlock.errors import ChildWouldDeadlock, InvalidOption, UnknownResource, UnknownTask
+from interlock.kernel import stimuli as s
+from interlock.kernel.admission import FIRST
+from interlock.kernel.deadlock import outlived, who_hangs
+from interlock.kernel.instructions import Deny, Resume
+from interlock.kernel.records import Attempt, Entry, Request, Wait
+from interlock.kernel.waiters import Amounts, Needs, Profile, StandIn, Traits, Waiter
+from interlock.model.claim import Claim, Mode
+from interlock.model.outcome import State
+
+if TYPE_CHECKING:
+    from interlock.kernel.run import Run
+
+
+class Midflight:
+    """The requests of running attempts."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._arrivals = 0
+        self.extended: dict[Attempt, list[Needs]] = {}
+        """What attempts have asked for in addition."""
+        self.waiting: dict[Request, None] = {}
+        self.awaited: dict[str, dict[Request, None]] = {}
+        """Unfinished tasks that attempts wait for, and those waits."""
+
+    # -- asking -----------------------------------------------------------------------------
+
+    def extend(self, stimulus: s.Extend) -> None:
+        """More claims, at once if they are free."""
+        attempt = self._open(stimulus)
+        if attempt is None:
+            return
+        run = self._run
+        _check_claims(stimulus)
+        run.table.check(stimulus.task_id, stimulus.claims)
+        self._refuse_impossible(attempt, stimulus.claims)
+        needs, amounts = run.table.resolve(stimulus.claims)
+        self.extended.setdefault(attempt, []).append(needs)
+        hanging = who_hangs(run)
+        request = self._request(attempt, stimulus.request, Wait.CLAIMS, stimulus.claims)
+        if len(attempt.requests) == 1 and self._try(request, needs, amounts):
+            return
+        request.waiter = self._waiter(request, needs, amounts, seated=False)
+        if who_hangs(run) - hanging:
+            run.admission.forget_profile(request.waiter.profile)
+            self._deny(request, "it would wait for others that wait for it")
+        elif self._try(request, needs, amounts):
+            run.admission.forget_profile(request.waiter.profile)
+        else:
+            self._enqueue(request)
+            self._lend(attempt)
+
+    def take(self, stimulus: s.Take) -> None:
+        """Amounts from rates, with the slot in hand."""
+        attempt = self._open(stimulus)
+        if attempt is None:
+            return
+        run = self._run
+        _check_claims(stimulus)
+        for claim in stimulus.claims:
+            meter = run.table.meters.get(claim.resource)
+            if claim.mode is not Mode.USE or meter is None or meter.window is None:
+                raise UnknownResource(f"{claim.resource!r} is not a rate of this run")
+        run.table.check(stimulus.task_id, stimulus.claims)
+        _, amounts = run.table.resolve(stimulus.claims)
+        request = self._request(attempt, stimulus.request, Wait.RATE, stimulus.claims)
+        if not self._try(request, (), amounts):
+            request.waiter = self._waiter(request, (), amounts, seated=True)
+            self._enqueue(request)
+
+    def used(self, stimulus: s.Used) -> None:
+        """Replace what was taken of a rate by what was really used."""
+        run = self._run
+        if run.current(stimulus.task_id, stimulus.token, stimulus) is None:
+            return
+        meter = run.table.meters.get(stimulus.resource)
+        if meter is None or meter.window is None:
+            raise UnknownResource(f"{stimulus.resource!r} is not a rate of this run")
+        if not isinstance(stimulus.amount, int) or stimulus.amount < 0:
+            raise InvalidOption(f"{stimulus.amount} of {stimulus.resource!r} cannot have been used")
+        for spent in meter.spent:
+            taker = spent.taker
+            if isinstance(taker, Request) and taker.is_it(stimulus.token, stimulus.request):
+                meter.used += stimulus.amount - spent.amount
+                spent.amount = stimulus.amount
+                run.admission.reopen(meter)
+                return
+
+    def await_tasks(self, stimulus: s.AwaitTasks) -> None:
+        """Wait until these tasks have ended."""
+        attempt = self._open(stimulus)
+        if attempt is None:
+            return
+        run = self._run
+        tasks = {each: run.unfinished(each) for each in stimulus.tasks if each not in run.ends}
+        hanging = who_hangs(run)
+        request = self._request(attempt, stimulus.request, Wait.TASKS)
+        request.tasks = tasks
+        if not tasks:
+            self._return(request)
+        elif outlived(run, attempt, tasks.values(), {}):
+            self._deny(request, "it would wait for its own end, or for that of an ancestor")
+        elif who_hangs(run) - hanging:
+            self._deny(request, "what it waits for would wait for what only its own end frees")
+        else:
+            self._need(tasks.values())
+            for task_id in tasks:
+                self.awaited.setdefault(task_id, {})[request] = None
+            self._lend(attempt)
+
+    def ask(self, stimulus: s.Ask) -> None:
+        """Wait for a person."""
+        attempt = self._open(stimulus)
+        if attempt is None:
+            return
+        request = self._request(attempt, stimulus.request, Wait.PERSON)
+        request.question = stimulus.question
+        self._lend(attempt)
+        if attempt.entry.state is State.RUNNING:
+            self._run.enter(attempt.entry, State.NEEDS_YOU, stimulus.question)
+
+    def answer(self, stimulus: s.Answer) -> None:
+        """A person has answered: go on as soon as there is a slot."""
+        entry = self._run.unfinished(stimulus.task_id)
+        request = entry.attempt.requests.get(stimulus.request) if entry.attempt else None
+        if request is None or request.wait is not Wait.PERSON or request.waiter is not None:
+            raise UnknownTask(f"task {stimulus.task_id!r} has no open question {stimulus.request}")
+        self._return(request)
+
+    def withdraw(self, stimulus: s.Withdraw) -> None:
+        """Give up a wait: what is left of it is the one for the slot, if that was lent out."""
+        run = self._run
+        attempt = run.current(stimulus.task_id, stimulus.token, stimulus)
+        if attempt is None:
+            return
+        request = attempt.requests.get(stimulus.request)
+        if request is None:
+            # Its answer crossed this on the way. Whoever withdraws waits for one that comes after.
+            run.out.append(Resume(stimulus.task_id, stimulus.token, stimulus.request, (), 0))
+            return
+        waiter, wait = request.waiter, request.wait
+        request.wait = Wait.SLOT
+        self._ask_no_more(attempt, "withdrawn")
+        if waiter is not None and wait not in (Wait.CLAIMS, Wait.RATE):
+            return  # It lacks only the slot already, and keeps its place in line for it.
+        self._leave(request)
+        if wait is Wait.CLAIMS and waiter is not None:
+            self.extended[attempt].remove(waiter.needs)
+            run.table.forget(waiter.needs)
+        request.claims, request.tasks, request.waiter = (), {}, None
+        self._return(request)
+
+    # -- answering --------------------------------------------------------------------------
+
+    def granted(self, request: Request) -> None:
+        """Admission has chosen a request: it has what it waits for, and a slot."""
+        assert request.waiter is not None
+        self._run.admission.take(request.attempt, request.waiter, self._run.now)
+        request.waiter = None
+        self._resume(request)
+        self._reseat(request.attempt)
+
+    def task_ended(self, task_id: str) -> None:
+        """A task has its outcome: whoever waits for it waits for one less."""
+        for request in self.awaited.pop(task_id, ()):
+            del request.tasks[task_id]
+            if not request.tasks:
+                self._return(request)
+
+    def abandon(self, attempt: Attempt) -> None:
+        """The attempt's outcome is decided: it waits for nothing more."""
+        requests, attempt.requests = attempt.requests, {}
+        for request in requests.values():
+            self.waiting.pop(request, None)
+            self._leave(request)
+
+    def forget(self, attempt: Attempt) -> None:
+        """The attempt is gone, with the claims it was given in mid-flight."""
+        for needs in self.extended.pop(attempt, ()):
+            self._run.table.forget(needs)
+
+    def refuse_hanging_children(self, parent: Attempt, batch: Mapping[str, Entry]) -> None:
+        """Raise if children could only start after the parent ended; the batch is dropped."""
+        run = self._run
+        if outlived(run, parent, batch.values(), batch) or (
+            who_hangs(run, parent, batch) - who_hangs(run)
+        ):
+            for entry in batch.values():
+                run.table.forget(entry.needs)
+            raise ChildWouldDeadlock(
+                f"children {', '.join(map(repr, batch))} of task {parent.entry.task.id!r} could "
+                "only start after it has ended, and it would wait for them; let them come after "
+                "it, or claim less"
+            )
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _open(self, stimulus: s.Extend | s.Take | s.AwaitTasks | s.Ask) -> Attempt | None:
+        attempt = self._run.current(stimulus.task_id, stimulus.token, stimulus)
+        if attempt is not None and stimulus.request in attempt.requests:
+            raise InvalidOption(
+                f"task {stimulus.task_id!r} has an open request {stimulus.request} already"
+            )
+        return attempt
+
+    def _leave(self, request: Request) -> None:
+        """A request stands in no line any more."""
+        for task_id in request.tasks:
+            del self.awaited[task_id][request]
+        if request.waiter is not None:
+            self._run.admission.withdraw(request.waiter)
+
+    def _ask_no_more(self, attempt: Attempt, why: str) -> None:
+        """One wait less: if no question is left, nobody is needed."""
+        asks = any(each.wait is Wait.PERSON for each in attempt.requests.values())
+        if attempt.entry.state is State.NEEDS_YOU and not asks:
+            self._run.enter(attempt.entry, State.RUNNING, why)
+
+    def _need(self, entries: Iterable[Entry]) -> None:
+        """Let these tasks, and those they come after, pass reservations and start in a drain."""
+        todo = list(entries)
+        while todo:
+            entry = todo.pop()
+            if entry.extras.needed:
+                continue
+            entry.own.needed = True
+            if entry.waiter is not None:
+                self._run.admission.let_pass(entry.waiter)
+            todo += filter(None, map(self._run.entries.get, entry.task.after))
+
+    def _request(
+        self, attempt: Attempt, number: int, wait: Wait, claims: tuple[Claim, ...] = ()
+    ) -> Request:
+        request = Request(attempt, number, wait, self._run.now)
+        request.claims = claims
+        attempt.requests = {**attempt.requests, number: request}
+        self.waiting[request] = None
+        return request
+
+    def _waiter(self, request: Request, needs: Needs, amounts: Amounts, seated: bool) -> Waiter:
+        admission = self._run.admission
+        kin = request.attempt.ancestry()
+        profile = admission.profile(Traits(amounts, kin, midflight=True, seated=seated))
+        return StandIn(request, needs, profile, admission.turn)
+
+    def _enqueue(self, request: Request) -> None:
+        assert request.waiter is not None
+        self._arrivals += 1
+        self._run.admission.enqueue(request.waiter, FIRST, self._arrivals)
+
+    def _try(self, request: Request, needs: Needs, amounts: Amounts) -> bool:
+        """Grant a request at once, if everything it asks for is free."""
+        # Nobody waits with this profile: it is only a look.
+        traits = Traits(amounts, request.attempt.ancestry(), midflight=True, seated=True)
+        waiter = StandIn(request, needs, Profile(traits), self._run.admission.turn)
+        if waiter.profile.short(waiter) or self._run.table.blocker(waiter):
+            return False
+        self._run.admission.take(request.attempt, waiter, self._run.now)
+        self._resume(request)
+        return True
+
+    def _return(self, request: Request) -> None:
+        """What a request waited for is there; it lacks at most its slot."""
+        if self._needs_no_slot(request):
+            self._resume(request)
+            self._reseat(request.attempt)
+        else:
+            request.waiter = self._waiter(request, (), (), seated=False)
+            self._enqueue(request)
+
+    def _resume(self, request: Request) -> None:
+        attempt = request.attempt
+        self._close(request)
+        run, entry = self._run, attempt.entry
+        self._ask_no_more(attempt, "answered")
+        added = request.claims if request.wait is Wait.CLAIMS else ()
+        attempt.extra += tuple((claim, run.now) for claim in added)
+        token = run.new_token() if added else 0
+        run.out.append(Resume(entry.task.id, attempt.token, request.number, added, token))
+
+    def _close(self, request: Request) -> None:
+        del self.waiting[request]
+        attempt = request.attempt
+        others = attempt.requests.values()
+        attempt.requests = {each.number: each for each in others if each is not request}
+
+    def _deny(self, request: Request, reason: str) -> None:
+        attempt = request.attempt
+        self._close(request)
+        self._run.out.append(Deny(attempt.entry.task.id, attempt.token, request.number, reason))
+
+    def _lend(self, attempt: Attempt) -> None:
+        if attempt.holds_slot:
+            self._run.admission.lend_slot(attempt)
+        self._reseat(attempt)
+
+    def _needs_no_slot(self, request: Request) -> bool:
+        """Whether a request may be answered without a slot: only the last one brings it back.
+
+        With several waits open, an agent that is answered in one of them may have nothing to do
+        but to go on waiting for the others; with a slot in hand it would keep them waiting too.
+        """
+        others = request.attempt.requests.values()
+        return request.attempt.holds_slot or any(
+            other is not request and other.wait is not Wait.RATE for other in others
+        )
+
+    def _reseat(self, attempt: Attempt) -> None:
+        """A wait of an attempt began or ended: others may need a slot no longer, or again."""
+        admission = self._run.admission
+        for request in list(attempt.requests.values()):
+            seated = request.wait is Wait.RATE or self._needs_no_slot(request)
+            waiter = request.waiter
+            if waiter is None or waiter.item is None or waiter.profile.seated is seated:
+                continue
+            admission.withdraw(waiter)
+            request.waiter = self._waiter(request, waiter.needs, waiter.profile.amounts, seated)
+            self._enqueue(request)
+
+    def _refuse_impossible(self, attempt: Attempt, claims: Iterable[Claim]) -> None:
+        """An extension that with what is held exceeds a capacity could never be granted."""
+        meters = self._run.table.meters
+        for claim in claims:
+            meter = meters.get(claim.resource) if not claim.is_path else None
+            if meter is None or meter.window is not None:
+                continue
+            held = attempt.amounts.get(meter, 0)
+            for request in attempt.requests.values():
+                amounts = request.waiter.profile.amounts if request.waiter is not None else ()
+                held += sum(n or meter.most for m, n in amounts if m is meter)
+            if held and (claim.mode is Mode.EXCLUSIVE or held + claim.amount > meter.most):
+                raise InvalidOption(
+                    f"task {attempt.entry.task.id!r} has or waits for {held} of {meter.name!r} "
+                    f"and asks for {claim}; there are only {meter.most}"
+                )
+
+
+def _check_claims(stimulus: s.Extend | s.Take) -> None:
+    if not isinstance(stimulus.claims, tuple) or not all(
+        isinstance(claim, Claim) for claim in stimulus.claims
+    ):
+        raise InvalidOption(f"claims come as a tuple of claims, not as {stimulus.claims!r}")

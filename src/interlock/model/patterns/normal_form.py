@@ -1,0 +1,104 @@
+"""The normal form of a path pattern: one spelling for each set of paths people write in many.
+
+The language is described in `pattern.py`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+
+from interlock.errors import ClaimOutsideWorkspace, InvalidPattern
+from interlock.model.patterns import charset
+from interlock.model.patterns.segment import DEPTH, RUN, Glob, Piece, Segment
+from interlock.model.patterns.syntax import Token, Tokens, expand_braces, invalid
+
+_SPECIAL = re.compile(r"[*?\[\]{}\\\0]")
+
+
+def normal_text(text: str, *, fold_case: bool) -> str:
+    """Text in the spelling in which names are compared."""
+    normal = unicodedata.normalize("NFC", text)
+    if not fold_case:
+        return normal
+    # One character for one, as file systems fold: otherwise `?` would not match a `ß` that became
+    # `ss`. Folding can take a composed character apart, so the form is restored after it.
+    return unicodedata.normalize("NFC", "".join(map(charset.fold_character, normal)))
+
+
+def normal_segments(text: str, *, fold_case: bool) -> Iterator[list[Segment]]:
+    """The segments of each alternative, ending in `**` where it is written as a folder."""
+    if not text.strip():
+        raise InvalidPattern(text, 0, "it is blank; name a path, or write '.' for the workspace")
+    if not _SPECIAL.search(text):  # by far the most claims are plain paths
+        words = normal_text(text, fold_case=fold_case).split("/")
+        yield _resolve(text, ((0, word) for word in words))
+        return
+    for tokens in expand_braces(text, fold_case=fold_case):
+        yield _resolve(text, _split(tokens, fold_case))
+
+
+def _resolve(text: str, written: Iterable[tuple[int, Segment]]) -> list[Segment]:
+    """Take out `.`, `..` and what repeated slashes leave."""
+    segments: list[Segment] = []
+    names_folder = False
+    for index, (at, segment) in enumerate(written):
+        if segment == "" and index == 0:
+            raise ClaimOutsideWorkspace(
+                f"{text!r} is an absolute path; write it from the workspace on, as in 'src/api/'"
+            )
+        names_folder = segment in ("", ".", "..")
+        if segment == "..":
+            _climb(text, at, segments)
+        elif not names_folder and not (segment is DEPTH and segments[-1:] == [DEPTH]):
+            segments.append(segment)
+    if names_folder and segments[-1:] != [DEPTH]:
+        segments.append(DEPTH)
+    return segments
+
+
+def _climb(text: str, at: int, segments: list[Segment]) -> None:
+    if not segments:
+        raise ClaimOutsideWorkspace(
+            f"{text!r} climbs out of the workspace; claim paths inside it only, open the workspace "
+            "in a folder further up, or claim what lies outside by a name, with uses()"
+        )
+    if not isinstance(segments[-1], str):
+        raise invalid(text, at, "'..' after a segment with wildcards; write the path without it")
+    segments.pop()
+
+
+def _split(tokens: Tokens, fold_case: bool) -> Iterator[tuple[int, Segment]]:
+    """The segments between the slashes, each with its position."""
+    part: Tokens = []
+    for token in [*tokens, Token(0, "/")]:
+        if token.value != "/":
+            part.append(token)
+            continue
+        yield part[0].at if part else 0, _segment([each.value for each in part], fold_case)
+        part = []
+
+
+def _segment(values: list[str | Piece], fold_case: bool) -> Segment:
+    if values == [RUN, RUN]:
+        return DEPTH
+    joined: list[str | Piece] = []
+    for value in values:
+        last = joined[-1] if joined else None
+        if isinstance(value, str) and isinstance(last, str):
+            joined[-1] = last + value
+        elif not (value is RUN and last is RUN):
+            joined.append(value)
+    if all(isinstance(each, str) for each in joined):
+        return normal_text("".join(map(str, joined)), fold_case=fold_case)
+    return Glob(tuple(_pieces(joined, fold_case)))
+
+
+def _pieces(joined: Iterable[str | Piece], fold_case: bool) -> Iterator[Piece]:
+    for each in joined:
+        if isinstance(each, str):
+            # Only here, after the braces, is it known which accent follows which letter.
+            yield from map(charset.single, normal_text(each, fold_case=fold_case))
+        else:
+            yield each

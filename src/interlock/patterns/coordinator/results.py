@@ -1,0 +1,80 @@
+"""What is told of a subtask that has ended, and of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from interlock.model.outcome import Outcome, State
+from interlock.patterns.coordinator.config import Strategy
+from interlock.patterns.coordinator.grouping import Group
+from interlock.patterns.coordinator.subtask import Id, SubTask
+
+STATUSES: Mapping[State, str] = {
+    State.SUCCEEDED: "completed",
+    State.FAILED: "failed",
+    State.CONFLICTED: "failed",
+    State.TIMED_OUT: "timeout",
+    State.CANCELLED: "cancelled",
+    State.SKIPPED: "skipped",
+}
+
+
+def result_of(
+    subtask: SubTask, outcome: Outcome[Any], agent_id: str | None, cause: Id | None
+) -> dict[str, Any]:
+    """The entry of one subtask; `cause` is the one that it was skipped for."""
+    error = outcome.reason or None
+    if outcome.status is State.SKIPPED and cause is not None:
+        error = f"subtask {cause!r}, on which it depends, was not completed"
+    return {
+        "subtask_id": subtask.subtask_id,
+        "status": STATUSES[outcome.status],
+        "result": outcome.result,
+        "error": error,
+        "attempts": outcome.attempts,
+        "duration_seconds": outcome.duration,
+        "agent_id": agent_id,
+    }
+
+
+def record_of(
+    parent_id: Any,
+    group: Group,
+    results: Sequence[dict[str, Any]],
+    outcomes: Sequence[Outcome[Any]],
+    strategy: Strategy,
+) -> dict[str, Any]:
+    """The record of a group of which all subtasks have ended.
+
+    `speedup_factor` is how much the work was worth splitting: the sum over the longest.
+    `wall_speedup` is what came of that on the clock: the sum over the time that went by. Where no
+    time went by, both are 1.
+    """
+    starts = [each.started_at for each in outcomes if each.started_at is not None]
+    ends = [each.ended_at for each in outcomes if each.ended_at is not None]
+    started, over = min(starts, default=None), max(ends, default=None)
+    wall = 0.0 if started is None or over is None else (over - started).total_seconds()
+    durations = {each["subtask_id"]: each["duration_seconds"] for each in results}
+    total = sum(durations.values())
+    return {
+        "parent_task_id": parent_id,
+        "group": group.number,
+        "subtask_ids": [each["subtask_id"] for each in results],
+        "num_agents": sum(each["attempts"] > 0 for each in results),
+        "success": all(each["status"] == "completed" for each in results),
+        "started_at": started,
+        "ended_at": over,
+        "agent_durations": durations,
+        "total_duration_seconds": wall,
+        "sequential_seconds": total,
+        "speedup_factor": _ratio(total, max(durations.values(), default=0.0)),
+        "wall_speedup": _ratio(total, wall),
+        "failed_agents": [each["subtask_id"] for each in results if each["status"] != "completed"],
+        "attempts": {each["subtask_id"]: each["attempts"] for each in results},
+        "strategy": strategy,
+    }
+
+
+def _ratio(total: float, part: float) -> float:
+    return total / part if part > 0 else 1.0

@@ -1,0 +1,158 @@
+"""A task as the queue takes it, and what becomes of it on its way to the Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import PurePath
+from typing import Any
+
+from interlock.errors import AgentError, InvalidOption, InvalidOwnership
+from interlock.model.claim import Claim, Patterns, as_claims, uses
+from interlock.model.duration import Duration
+from interlock.model.limits import Retry
+from interlock.model.task import Named, Task
+from interlock.patterns.queue.ownership import FileOwnership
+from interlock.patterns.queue.registry import AgentRegistry
+
+Before = str | Named | Future[Any]
+"""What stands for a task that has to succeed first: its id, its Future."""
+
+
+@dataclass(frozen=True)
+class AgentTask:
+    """Work for one type of agent.
+
+    `files_to_modify` are patterns; `[]` modifies nothing, None stands for all that the agent type
+    owns. `execute_fn` is any agent: a function, blocking or async, or an object with `run(ctx)`;
+    the description is its prompt. Without one, the AgentRegistry makes the agent. Higher
+    `priority` goes first. `attempts` are tried `backoff` seconds apart, and twice as long each
+    time. `timeout` is for each attempt and begins with its start.
+    """
+
+    agent_type: str
+    task_description: str
+    files_to_modify: Patterns | None
+    execute_fn: Any = None
+    priority: int = 0
+    id: str | None = field(default=None, kw_only=True)
+    after: Before | Iterable[Before] = field(default=(), kw_only=True)
+    reads: Patterns = field(default=(), kw_only=True)
+    attempts: int = field(default=1, kw_only=True)
+    backoff: Duration = field(default=1.0, kw_only=True)
+    timeout: Duration | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.agent_type, str) or not self.agent_type.strip():
+            raise InvalidOption(f"agent_type is {self.agent_type!r}; it is a name, not blank")
+        if not isinstance(self.task_description, str):
+            raise InvalidOption(
+                f"{self.agent_type}: task_description is {self.task_description!r}, not text"
+            )
+        if self.id is not None and (not isinstance(self.id, str) or not self.id.strip()):
+            raise InvalidOption(f"{self.agent_type}: id is {self.id!r}; it is text, not blank")
+        for name in ("files_to_modify", "reads"):
+            object.__setattr__(self, name, self._listed(name))
+
+    def _listed(self, name: str) -> tuple[str | PurePath, ...] | None:
+        """What was given as text, a path, or any number of them."""
+        given = getattr(self, name)
+        if given is None and name == "files_to_modify":
+            return None
+        if isinstance(given, (str, PurePath)):
+            return (given,)
+        if not isinstance(given, Iterable):
+            raise InvalidOption(f"{self.agent_type}: {name} is {given!r}; give a list of patterns")
+        return tuple(given)
+
+
+def as_task(
+    given: AgentTask, task_id: str, after: tuple[str, ...], ownership: FileOwnership | None
+) -> Task:
+    """The task as the Runtime takes it; an error of use if it cannot be one."""
+    agent_type = given.agent_type
+    agent = given.execute_fn
+    if agent is None:
+        agent = _made(agent_type)
+    try:
+        return Task(
+            task_id,
+            agent,
+            prompt=given.task_description,
+            claims=_claims(given, ownership),
+            after=after,
+            priority=given.priority,
+            timeout=given.timeout,
+            retry=None if given.attempts == 1 else Retry(given.attempts, given.backoff),
+            labels={"agent_type": agent_type},
+        )
+    except InvalidOption as error:
+        raise InvalidOption(f"{task_id} ({given.task_description!r}): {error}") from error
+
+
+def _claims(given: AgentTask, ownership: FileOwnership | None) -> tuple[Claim, ...]:
+    files = given.files_to_modify
+    if files is None:
+        files = () if ownership is None else tuple(ownership.get_owned_paths(given.agent_type))
+        if files == ():
+            raise InvalidOwnership(
+                f"{given.agent_type}: files_to_modify is None, which stands for all that this "
+                "agent type owns, and nobody has said what that is; list the files, or give the "
+                "queue its ownership=FileOwnership({...})"
+            )
+    elif ownership is not None:
+        ownership.refuse_strangers(given.agent_type, files)
+    # One at a time of each type: the name is held alone for as long as the task runs.
+    alone = _alone(given.agent_type)
+    return (alone, *as_claims(given.reads, files)) if files != () or given.reads != () else (alone,)
+
+
+@lru_cache(maxsize=1024)
+def _alone(agent_type: str) -> Claim:
+    return uses(f"agent {agent_type}", exclusive=True)
+
+
+def _made(agent_type: str) -> Any:
+    """An agent from the registry."""
+    factory = AgentRegistry.get(agent_type)
+    try:
+        return factory()
+    except Exception as error:
+        raise AgentError(f"no {agent_type} could be made: {error!r}", agent_type) from error
+
+
+_KEYS = {
+    "agent_type": "agent_type",
+    "description": "task_description",
+    "files": "files_to_modify",
+    "execute_fn": "execute_fn",
+    "priority": "priority",
+    "id": "id",
+    "after": "after",
+    "reads": "reads",
+    "attempts": "attempts",
+    "backoff": "backoff",
+    "timeout": "timeout",
+}
+
+
+def from_entry(entry: Mapping[str, Any], number: int) -> AgentTask:
+    """An entry of `delegate_tasks_parallel` as a task; an error names the entry."""
+    where = f"task {number} of those to delegate"
+    if not isinstance(entry, Mapping):
+        raise InvalidOption(
+            f"{where} is {entry!r}; write {{'agent_type': ..., 'description': ...}}"
+        )
+    unknown = [key for key in entry if key not in _KEYS]
+    if unknown:
+        raise InvalidOption(f"{where} has {unknown[0]!r}; it can have {', '.join(_KEYS)}")
+    missing = [key for key in ("agent_type", "description") if key not in entry]
+    if missing:
+        raise InvalidOption(f"{where} has no {missing[0]!r}: {dict(entry)!r}")
+    values = {"files_to_modify": None, **{_KEYS[key]: value for key, value in entry.items()}}
+    try:
+        return AgentTask(**values)
+    except InvalidOption as error:
+        raise InvalidOption(f"{where}: {error}") from error

@@ -1,0 +1,150 @@
+"""Which agent type owns which paths of a workspace."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from interlock.errors import InvalidOwnership
+from interlock.model.claim import Patterns, write
+from interlock.model.ownership import Ownership, SharedOwnership
+from interlock.model.patterns.overlap import overlap
+from interlock.model.patterns.pattern import Alternative, Pattern, parse
+from interlock.runtime.claim_paths import Workspace
+
+_NOT_WORK = frozenset({".git", ".interlock"})
+_WILD = re.compile(r"[*?\[\]{}\\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Unowned:
+    """A file, or a folder (with a slash) in which nothing is owned."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.path} belongs to nobody"
+
+
+class FileOwnership:
+    """Rules that say which agent type owns which paths: `{"architect": ["docs/", "specs/*.md"]}`.
+
+    An agent type may modify what it owns. A path that nobody owns is refused to all, unless the
+    rules are `open`. Paths are relative to the workspace, or absolute; symlinks are followed.
+    Where two own a path, whoever comes first in the rules has it; `validate_rules()` tells of it.
+    """
+
+    def __init__(
+        self,
+        rules: Mapping[str, str | Iterable[str]],
+        *,
+        open: bool = False,
+        workspace: str | os.PathLike[str] = ".",
+    ) -> None:
+        self._workspace = Workspace(workspace)
+        self._fold_case = self._workspace.fold_case
+        kept = {
+            agent: (patterns,) if isinstance(patterns, str) else tuple(patterns)
+            for agent, patterns in rules.items()
+        }
+        self._rules = Ownership(kept, open=open, fold_case=self._fold_case)
+        self._patterns = {agent: [self._parse(each) for each in kept[agent]] for agent in kept}
+
+    def get_owned_paths(self, agent: str) -> list[str]:
+        """The patterns that an agent type owns, as they were written; none for an unknown one."""
+        return list(self._rules.owned_by(agent))
+
+    get_allowed_paths = get_owned_paths
+
+    def get_owner(self, path: str | os.PathLike[str]) -> str | None:
+        """The agent type that owns a path; None if nobody does, or if it leads outside."""
+        inside = self._inside(path)
+        return None if inside is None else self._rules.owner_of(inside)
+
+    def check_ownership(self, agent: str, path: str | os.PathLike[str]) -> bool:
+        """Whether an agent type may modify a path."""
+        inside = self._inside(path)
+        return inside is not None and self._rules.allows(agent, inside)
+
+    def validate_rules(self) -> list[SharedOwnership | Unowned]:
+        """Overlaps of the rules, and what is in the workspace and belongs to nobody.
+
+        Empty if all is well. Gaps are no problem of rules that are `open`.
+        """
+        gaps = [] if self._rules.open else [Unowned(each) for each in self._gaps("")]
+        return [*self._rules.problems(), *gaps]
+
+    def refuse_strangers(self, agent: str, files: Patterns) -> None:
+        """Raise InvalidOwnership if an agent type may not modify all that these patterns mean."""
+        for file in (files,) if isinstance(files, (str, PurePath)) else files:
+            text = write(file).resource
+            if _WILD.search(text) is None:
+                if not self.check_ownership(agent, text):
+                    raise InvalidOwnership(_refusal(agent, text, self.get_owner(text)))
+            else:
+                self._refuse_pattern(agent, self._parse(text))
+
+    def _refuse_pattern(self, agent: str, wanted: Pattern) -> None:
+        for other, patterns in self._patterns.items():
+            for theirs in patterns if other != agent else ():
+                witness = overlap(wanted, theirs)
+                if witness is not None and not self._rules.allows(agent, witness):
+                    text = f"{wanted.text} means {witness} too"
+                    raise InvalidOwnership(_refusal(agent, text, other))
+        own = [each for owned in self._patterns.get(agent, ()) for each in owned.alternatives]
+        if not self._rules.open:
+            for part in wanted.alternatives:
+                if not any(_covers(each, part) for each in own):
+                    raise InvalidOwnership(
+                        f"{agent} does not own all that {wanted.text} means, as far as the rules "
+                        "tell; list the files, or give it the whole folder"
+                    )
+
+    # -- the workspace ----------------------------------------------------------------------
+
+    def _parse(self, text: str) -> Pattern:
+        return parse(text, fold_case=self._fold_case)
+
+    def _inside(self, path: str | os.PathLike[str]) -> str | None:
+        root = os.fspath(self._workspace.root)
+        real = os.path.realpath(os.path.join(root, os.fspath(path)))
+        inside = os.path.relpath(real, root)
+        return None if inside == ".." or inside.startswith("../") else inside
+
+    def _gaps(self, folder: str) -> Iterator[str]:
+        """Files that nobody owns; whole folders where no rule leads into them."""
+        for entry in sorted(os.scandir(self._workspace.root / folder), key=lambda each: each.name):
+            path = f"{folder}{entry.name}"
+            if not entry.is_dir(follow_symlinks=False):
+                if self._rules.owner_of(path) is None:
+                    yield path
+            elif entry.name not in _NOT_WORK:
+                all_below = self._parse(_WILD.sub(r"\\\g<0>", path) + "/")
+                if not any(overlap(all_below, each) for each in self._all()):
+                    yield f"{path}/"
+                elif not self._is_owned(all_below):
+                    yield from self._gaps(f"{path}/")
+
+    def _all(self) -> Iterator[Pattern]:
+        for patterns in self._patterns.values():
+            yield from patterns
+
+    def _is_owned(self, pattern: Pattern) -> bool:
+        owned = [each for rule in self._all() for each in rule.alternatives]
+        return all(any(_covers(each, part) for each in owned) for part in pattern.alternatives)
+
+
+def _refusal(agent: str, text: str, owner: str | None) -> str:
+    whose = f"belongs to {owner}" if owner else "belongs to nobody, or is outside the workspace"
+    return f"{agent} may not modify {text}, which {whose}; give the work to its owner"
+
+
+def _covers(owned: Alternative, wanted: Alternative) -> bool:
+    """Whether all that is wanted is owned; False also where that takes more than a look to tell."""
+    if owned == wanted:
+        return True
+    depth = len(owned.prefix)
+    return (owned.is_subtree or owned.is_plain) and wanted.prefix[:depth] == owned.prefix

@@ -1,0 +1,296 @@
+"""How a run begins and ends: leftovers, backends, signals, grace."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from interlock.errors import AttemptsStillAlive, FatalError
+from interlock.execution.callables.coroutines import Coroutines
+from interlock.execution.processes.main_script import refuse_to_start_again
+from interlock.kernel import stimuli as s
+from interlock.model.event import Kind
+from interlock.model.outcome import State
+from interlock.runtime.orphans import Leftover, leave, left_in
+from interlock.runtime.ports import Ports
+from interlock.runtime.recovery.remembered import WhenInterrupted
+from interlock.runtime.recovery.taking_up import take_up
+from interlock.runtime.shell import Shell, ended_by
+from interlock.runtime.signals import Signals, error_for
+
+_LAST_WORDS = 1.0
+"""How long those have to stop whom a shutdown had let go on for its grace, in seconds."""
+_AT_ONCE = 0.5
+"""The same after a second signal."""
+_NOT_STARTED = (State.BLOCKED, State.WAITING, State.RETRYING)
+
+
+class Life:
+    """One run from its begin to its end."""
+
+    def __init__(
+        self,
+        shell: Shell,
+        ports: Ports,
+        grace: float,
+        when_interrupted: WhenInterrupted = "rerun",
+        kernel_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.shell = shell
+        self._kernel_options = kernel_options or {}
+        """What a replay has to know."""
+        self._when_interrupted = when_interrupted
+        self._ports = ports
+        self._grace = grace
+        self._coroutines = Coroutines(f"interlock-{shell.run_id}")
+        self._signals = Signals(shell.loop, self._signalled)
+        self._signal: int | None = None
+        self._interruption: asyncio.Task[None] | None = None
+        self._latest = math.inf
+        """When to wait no longer, whatever the grace."""
+        self._next_look: asyncio.Future[None] | None = None
+        self._host: asyncio.Task[object] | None = None
+        self._ending = self._closed = False
+
+    async def begin(self) -> None:
+        """Open the backends; hold what is left of earlier runs."""
+        refuse_to_start_again()
+        shell = self.shell
+        if shell.disk is not None:
+            await self._ports.sweep(shell.disk, shell.workspace.root)
+        self._host = asyncio.current_task()
+        began = {"run": shell.run_id, "epoch": shell.epoch, "kernel": self._kernel_options}
+        shell.note(Kind.RUN_STARTED, "", began)
+        await self._coroutines.open(self._house_fell)
+        shell.attempts.backends = self._ports.backends(shell.loop, self._coroutines, self._orphaned)
+        if shell.remembered is not None and shell.remembered.past is not None:
+            take_up(shell, shell.remembered.past, self._when_interrupted)
+        for leftover, claims in left_in(shell.workspace.root):
+            shell.take_in(s.Occupy(leftover.name, claims))
+            leftover.watch(partial(self._vacated, leftover.name))
+        if shell.passed_over:
+            shell.log.passed_over(shell.passed_over)
+        if self._ports.signals:
+            self._signals.listen()
+
+    def _vacated(self, name: str) -> None:
+        """On whatever thread an attempt of an earlier run came to its end."""
+        try:
+            self.shell.loop.call_soon_threadsafe(self._vacate, name)
+        except RuntimeError:
+            return  # this run is over as well, with its loop
+
+    def _vacate(self, name: str) -> None:
+        if not self._closed and self.shell.broken is None:
+            self.shell.take_in(s.Vacate(name))
+
+    def _orphaned(self, token: int) -> None:
+        """On its own thread: an attempt is gone whose event loop was closed before."""
+        leftover = self.shell.attempts.left.get(token)
+        if leftover is not None:
+            leftover.vacate()
+
+    def _house_fell(self, error: BaseException) -> None:
+        if not self._closed:
+            self.shell.break_off(error)
+
+    # -- the end ----------------------------------------------------------------------------
+
+    async def end(self, error: BaseException | None) -> None:
+        """Wait for everything, or cancel it if the block was left by an error; then close.
+
+        Being cancelled meanwhile cancels what runs; it does not leave anything undone.
+        """
+        self._ending = True
+        try:
+            cancelled, alive = await self._wait_for_all(error)
+        except BaseException as bug:  # whatever it is, nothing may be left open
+            self.shell.break_off(bug)
+            raise
+        finally:
+            await self._close()
+        self._raise(error, cancelled, alive)
+
+    async def _wait_for_all(
+        self, error: BaseException | None
+    ) -> tuple[asyncio.CancelledError | None, list[str]]:
+        cancelled = None
+        if error is None:
+            cancelled = await self._wait(self.shell.all_settled, None)
+        if error is not None or cancelled is not None:
+            self._stop_everything()
+        elif self.shell.broken is None and not self.shell.suspended:
+            self.shell.take_in(s.Drain())  # from here on nobody would wait for a new task
+        cancelled = await self._wait(self.shell.is_quiet, self._grace) or cancelled
+        # Those that can be killed are being killed now, which takes a moment.
+        cancelled = await self._wait(self.shell.attempts.none_killable, _AT_ONCE) or cancelled
+        alive = self._leave_behind()
+        return await self._finish(alive) or cancelled, alive
+
+    def _stop_everything(self) -> None:
+        shell = self.shell
+        if shell.broken is not None or shell.suspended:
+            return
+        if shell.remembered is not None and shell.remembered.unbound:
+            # The run stays open for tasks that nobody has brought again. What was brought must
+            # not have its one outcome only because the program failed before it was complete.
+            shell.suspend()
+        else:
+            shell.take_in(s.Shutdown())
+
+    async def _wait(
+        self, condition: Callable[[], bool], most: float | None, *, in_any_case: bool = False
+    ) -> asyncio.CancelledError | None:
+        """Wait for a condition, at most so long, whatever happens; the cancellation, if one came.
+
+        The first cancellation stops everything, further ones change nothing.
+        """
+        loop = self.shell.loop
+        cancelled: asyncio.CancelledError | None = None
+        until = math.inf if most is None else loop.time() + most
+        while not condition():
+            left = (until if in_any_case else min(until, self._latest)) - loop.time()
+            if left <= 0:
+                break
+            self._next_look = look = self.shell.conditions.once(condition)
+            try:
+                await asyncio.wait([look], timeout=None if left == math.inf else left)
+            except asyncio.CancelledError as caught:
+                if cancelled is None:
+                    self._stop_everything()
+                cancelled = caught
+        return cancelled
+
+    async def _finish(self, alive: list[str]) -> asyncio.CancelledError | None:
+        """Tell all who follow that the run is over, once all that happened is in the journal."""
+        shell = self.shell
+        unbound = () if shell.remembered is None else shell.remembered.unbound
+        if unbound:
+            shell.warn_of_unbound(unbound)
+        elif not shell.record.finished and not shell.suspended:
+            shell.note(Kind.RUN_ENDED, "", {"run": shell.run_id, "still_alive": alive})
+        # However urgent it is: what was decided must not be lost. Unless it cannot be written and a
+        # signal says to end: nobody was told of it, and what it is about runs again.
+        cancelled = await self._wait(self._is_written, None, in_any_case=True)
+        shell.record.finish()
+        return cancelled
+
+    def _is_written(self) -> bool:
+        gives_up = self._signal is not None and self.shell.is_stuck()
+        return self.shell.nothing_to_commit() or gives_up
+
+    def _leave_behind(self) -> list[str]:
+        """Keep from later runs what attempts hold that would not stop; the ids of their tasks."""
+        shell = self.shell
+        for token, context in shell.attempts.alive.items():
+            name = f"{context.task.id} of run {shell.run_id}"
+            claims = context.task.claims + context.extra
+            on_loop = shell.loop if context.runs_on_the_loop() else None
+            shell.attempts.left[token] = leftover = Leftover(name, claims, on_loop)
+            leave(shell.workspace.root, leftover)
+        return [context.task.id for context in shell.attempts.alive.values()]
+
+    async def call_off(self, error: BaseException) -> None:
+        """It could not begin: let go of everything. A run that was to be taken up stays open."""
+        remembered = self.shell.remembered
+        if remembered is not None and remembered.past is not None:
+            self.shell.suspend()
+        await self.end(error)
+
+    async def _close(self) -> None:
+        self._closed = True
+        self._signals.stop()
+        self.shell.close()
+        for backend in self.shell.attempts.backends.values() or (self._coroutines,):
+            await backend.close()
+        self.shell.journal.close()
+
+    def _raise(
+        self,
+        error: BaseException | None,
+        cancelled: asyncio.CancelledError | None,
+        alive: list[str],
+    ) -> None:
+        """Raise what matters most, if anything; the error the block was left by comes by itself."""
+        shell = self.shell
+        fatal = shell.attempts.fatal
+        if shell.broken is not None:
+            raise ended_by(shell.run_id, shell.broken) from shell.broken
+        if alive and not isinstance(error, AttemptsStillAlive):
+            raise AttemptsStillAlive(alive, self._grace) from error
+        if self._signal is not None:
+            raise error_for(self._signal) from error
+        if error is None and cancelled is not None:
+            raise cancelled
+        if error is None and fatal is not None:
+            outcomes = [each.outcome for each in shell.handles.values() if each.outcome is not None]
+            raise FatalError(fatal[0], repr(fatal[1]), outcomes) from fatal[1]
+
+    # -- shutdown and signals ---------------------------------------------------------------
+
+    async def shut_down(self, grace: float, *, cancel: bool = False) -> None:
+        """Start nothing more, let what runs finish within `grace`, then stop it.
+
+        With `cancel` it is stopped at once, and the grace is for stopping.
+        """
+        shell = self.shell
+        shell.take_in(s.Drain())
+        for handle in list(shell.handles.values()):
+            # Children may go on: what runs may be waiting for them.
+            if handle.outcome is None and handle.parent is None and handle.state in _NOT_STARTED:
+                shell.take_in(s.Cancel(handle.task_id, "the run was shut down"))
+        # Until nothing runs, not until all have ended: what fails now cannot start again.
+        to_finish, to_stop = (0.0, grace) if cancel else (grace, _LAST_WORDS)
+        if await self._wait(shell.is_idle, to_finish) is None:
+            self._stop_everything()
+            shell.attempts.remind(to_stop / 2)  # and then killed, where that is possible
+        cancelled = await self._wait(shell.is_quiet, to_stop)
+        alive = [context.task.id for context in shell.attempts.alive.values()]
+        cancelled = await self._finish(alive) or cancelled
+        if alive:
+            self._latest = 0.0  # they had their time: leaving the block waits no longer
+            raise AttemptsStillAlive(alive, grace)
+        if cancelled is not None:
+            raise cancelled
+
+    async def _suspend(self) -> None:
+        """Let what runs finish within the grace, then leave the run to be taken up again."""
+        shell = self.shell
+        # Also if nothing can be written, or if an attempt will not stop.
+        self._latest = shell.loop.time() + self._grace + _LAST_WORDS
+        if shell.broken is None and not shell.record.closed:
+            shell.take_in(s.Drain())
+            await self._wait(shell.is_idle, self._grace)
+        shell.suspend()
+        shell.attempts.remind(_LAST_WORDS / 2)
+
+    def _signalled(self, number: int) -> None:
+        if self._signal is None:
+            self._signal = number
+            self.shell.log.interrupted(len(self.shell.attempts.alive), self._grace)
+            self._interruption = self.shell.loop.create_task(
+                self._interrupt(), name=f"shutdown-{self.shell.run_id}"
+            )
+            return
+        self._latest = self.shell.loop.time() + _AT_ONCE
+        if self.shell.is_durable:
+            self.shell.suspend()
+        else:
+            self._stop_everything()
+        self.shell.attempts.remind(_AT_ONCE / 2)
+        if self._next_look is not None and not self._next_look.done():
+            self._next_look.set_result(None)
+
+    async def _interrupt(self) -> None:
+        """After a signal: end the run, then whatever its owner is still waiting for."""
+        if self.shell.is_durable:
+            await self._suspend()
+        else:
+            with contextlib.suppress(AttemptsStillAlive):  # they are named when the block is left
+                await self.shut_down(self._grace)
+        if not self._ending and self._host is not None:
+            self._host.cancel()

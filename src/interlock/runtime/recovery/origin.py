@@ -1,0 +1,213 @@
+"""Where a run comes from: it is new, it goes on from a closed one, or an open one is taken up."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, Literal, NamedTuple
+
+from interlock.errors import UsageError
+from interlock.journal.port import Journal
+from interlock.journal.reader import Reader, Run
+from interlock.journal.schema.own_records import NotStored
+from interlock.journal.sqlite import SqliteJournal
+from interlock.journal.store import Durability
+from interlock.kernel import instructions as do
+from interlock.kernel import stimuli as s
+from interlock.model.outcome import Outcome, State
+from interlock.model.redaction import Redaction
+from interlock.model.task import Task
+from interlock.runtime.ports import Ports
+from interlock.runtime.recovery.past import Past
+from interlock.runtime.recovery.remembered import (
+    AGAIN,
+    Done,
+    Remembered,
+    WhenChanged,
+    WhenInterrupted,
+)
+from interlock.runtime.turn import Together
+
+Unserializable = Literal["refuse", "mark"]
+
+KNOWN: tuple[type, ...] = (
+    *(each for each in vars(s).values() if isinstance(each, type) and hasattr(each, "_fields")),
+    *(each for each in vars(do).values() if isinstance(each, type) and hasattr(each, "_fields")),
+    Together,
+)
+"""Whatever the events of a run carry."""
+
+
+class Durable(NamedTuple):
+    """How a journal on disk is to be kept, and what is to become of what it knows."""
+
+    durability: Durability
+    on_interrupted: WhenInterrupted
+    on_changed: WhenChanged
+    unserializable: Unserializable
+    secrets: tuple[str, ...]
+    workspace: str
+    """What the paths of a run are relative to: elsewhere they name other files."""
+
+
+class Origin(NamedTuple):
+    """A run and its record."""
+
+    run_id: str
+    journal: Journal
+    epoch: float
+    """When the run began, in seconds since 1970."""
+    elapsed: float = 0.0
+    """How long ago that was."""
+    remembered: Remembered | None = None
+    first_token: int = 1
+    disk: SqliteJournal | None = None
+    """The journal, if it outlives the process."""
+    redaction: Redaction = Redaction(())
+    """For what is written elsewhere than in the journal."""
+    passed_over: str = ""
+    """An unfinished run that was not asked for."""
+
+
+def fresh_run_id(ports: Ports) -> str:
+    """A name for a run: readable, and never used twice."""
+    at = datetime.fromtimestamp(ports.wall(), UTC)
+    return f"{at:%Y%m%d-%H%M%S}-{ports.chance.getrandbits(32):08x}"
+
+
+def in_memory(run_id: str, options: Durable, ports: Ports) -> Origin:
+    """A new run that nobody will take up."""
+    redaction = Redaction(options.secrets)
+    return Origin(run_id, ports.journal(), ports.wall(), redaction=redaction)
+
+
+async def on_disk(
+    path: str | os.PathLike[str],
+    resume: bool | str | None,
+    run_id: str,
+    options: Durable,
+    ports: Ports,
+    on_trouble: Callable[[Exception | None], None],
+) -> Origin:
+    """A run in a journal on disk: a new one, or what `resume` names."""
+    journal = ports.open_journal(
+        path,
+        durability=options.durability,
+        redact=options.secrets,
+        known=KNOWN,
+        on_trouble=on_trouble,
+    )
+    try:
+        former = _former(journal.read, resume)
+        if former is not None:
+            _check_workspace(journal, former, options.workspace)
+        if former is not None and former.is_open:
+            return await _take_up(journal, former, options, ports)
+        return await _begin(journal, run_id, former, options, ports)
+    except BaseException:
+        journal.close()
+        raise
+
+
+def _former(read: Reader, resume: bool | str | None) -> Run | None:
+    """The run to go on from, if there is one."""
+    if resume is None or resume is False:
+        return None
+    if resume == "open":
+        last = read.last_run()
+        return last if last is not None and last.is_open else None
+    return read.last_run() if resume is True else read.run(resume)
+
+
+def _check_workspace(journal: SqliteJournal, former: Run, workspace: str) -> None:
+    """What was done in one folder is not done in another."""
+    before = former.options.get("workspace", workspace)
+    if before != journal.codec.redaction.text(workspace):
+        raise UsageError(
+            f"run {former.id} had the workspace {before}, and this one has {workspace}; resume it "
+            f"with workspace={before!r}, or start a new run without resume"
+        )
+
+
+def is_whole(outcome: Outcome[Any]) -> bool:
+    """Whether its result could be stored; otherwise its task has to run again."""
+    return not isinstance(outcome.result, NotStored)
+
+
+async def _begin(
+    journal: SqliteJournal, run_id: str, former: Run | None, options: Durable, ports: Ports
+) -> Origin:
+    now = ports.wall()
+    inherits = None if former is None else former.id
+    inherited = _successes(journal.read, inherits)
+    # A token is a promise to the world outside, which does not know where a run begins.
+    token = journal.read.last_token() + 1
+    last = journal.read.last_run()
+    passed_over = last.id if former is None and last is not None and last.is_open else ""
+    kept = {"first_token": token, "workspace": options.workspace}
+    await journal.begin(run_id, now, inherits=inherits, options=kept)
+    remembered = _remembered(journal, options, None, inherited)
+    redaction = journal.codec.redaction
+    return Origin(run_id, journal, now, 0.0, remembered, token, journal, redaction, passed_over)
+
+
+def _successes(read: Reader, run: str | None) -> dict[str, Done]:
+    """What a run and those it goes on from have done; of several successes the last one."""
+    found: dict[str, Done] = {}
+    for former in _chain(read, run):
+        for row in read.tasks(former):
+            if row.state is State.SUCCEEDED and row.task_id not in found:
+                outcome = read.outcome_of(former, row)
+                if outcome is not None and is_whole(outcome):
+                    found[row.task_id] = done = Done(row.fingerprint, outcome)
+                    first = row.labels.get(AGAIN)
+                    if first is not None:
+                        again = replace(outcome, task_id=first)
+                        found.setdefault(first, done._replace(outcome=again))
+    return found
+
+
+def _chain(read: Reader, run: str | None) -> Iterator[Run]:
+    """A run, the one it goes on from, and so on: the last one first."""
+    runs = {} if run is None else {each.id: each for each in read.runs()}
+    while run is not None and run in runs:
+        former = runs.pop(run)
+        yield former
+        run = former.inherits
+
+
+async def _take_up(journal: SqliteJournal, run: Run, options: Durable, ports: Ports) -> Origin:
+    await journal.begin(run.id, run.started_at)
+    past = Past(run.started_at).fold(journal.read.all_events(run))
+    for row in journal.read.tasks(run):
+        past.tasks[row.task_id].fingerprint = row.fingerprint
+    # A clock that was set back must not let the time of the run go back.
+    elapsed = max(ports.wall() - run.started_at, past.latest)
+    remembered = _remembered(journal, options, past, _successes(journal.read, run.inherits))
+    first_token = max(past.last_token, journal.read.last_token()) + 1
+    redaction = journal.codec.redaction
+    return Origin(
+        run.id, journal, run.started_at, elapsed, remembered, first_token, journal, redaction
+    )
+
+
+def _remembered(
+    journal: SqliteJournal, options: Durable, past: Past | None, inherited: dict[str, Done]
+) -> Remembered:
+    def fingerprint(task: Task) -> str:
+        return journal.codec.task(task)[1]
+
+    def by_key(key: str) -> Outcome[Any] | None:
+        success = journal.read.success(key)
+        return success.outcome if success is not None and is_whole(success.outcome) else None
+
+    return Remembered(
+        fingerprint,
+        past,
+        inherited,
+        by_key,
+        when_changed=options.on_changed,
+        asks=options.on_interrupted == "ask",
+    )

@@ -1,0 +1,96 @@
+"""Taking up a run that another coordinator left unfinished."""
+
+from __future__ import annotations
+
+import contextlib
+from contextvars import copy_context
+from datetime import UTC, datetime
+from typing import Any
+
+from interlock.errors import UnknownResource
+from interlock.kernel import stimuli as s
+from interlock.model.event import Kind
+from interlock.model.outcome import ErrorRecord, Outcome, State
+from interlock.model.throttled import OpenBreaker
+from interlock.runtime.handle import Handle, Submission
+from interlock.runtime.recovery.past import CUT_OFF_AT_MOST, Known, Past
+from interlock.runtime.recovery.remembered import WhenInterrupted
+from interlock.runtime.shell import Shell
+
+
+def take_up(shell: Shell, past: Past, when_interrupted: WhenInterrupted) -> None:
+    """Bring the kernel to where the run was; what is unfinished waits for the program to bring it.
+
+    Attempts that were cut off are over: whatever they ran in ended with their coordinator.
+    """
+    for task_id, known in past.tasks.items():
+        if known.running is not None:
+            shell.note(Kind.INTERRUPTED, task_id, {"token": known.running, "by": "crash"})
+            known.cut()
+    for task_id, known in past.tasks.items():
+        if known.outcome is None:
+            known.outcome = _end(shell, task_id, known, when_interrupted)
+            if known.outcome is not None:
+                shell.note(Kind.SETTLED, task_id, known.outcome)
+    ended = {each: known for each, known in past.tasks.items() if known.outcome is not None}
+    if ended:
+        shell.take_in(s.Recall(tuple((each, known.state) for each, known in ended.items())))
+    for task_id, known in ended.items():
+        shell.handles[task_id] = handle = _handle(shell, known)
+        handle.outcome = known.outcome
+    _limits(shell, past)
+
+
+def _limits(shell: Shell, past: Past) -> None:
+    """What was changed while the run went on; and what it has used up, or is to wait for."""
+    windows = shell.rates.windows()
+    for resource, rate in past.rates.items():
+        if resource in windows:
+            shell.take_in(rate)
+            windows[resource] = rate.window
+    for at, resource, amount in sorted(past.spent):
+        if at <= shell.now() < at + windows.get(resource, 0.0):
+            shell.take_in(s.Spend(resource, amount, at))
+    for resource, until in past.held.items():
+        if resource in windows and until > shell.now():
+            shell.take_in(s.HoldRate(resource, until))
+    for resource, capacity in past.capacities.items():
+        with contextlib.suppress(UnknownResource):  # the program has done away with it
+            shell.take_in(s.SetCapacity(resource, capacity))
+    for resource, throttle in past.throttles.items():
+        if isinstance(throttle.because, OpenBreaker):
+            shell.breakers.take_up(resource, throttle.because)
+
+
+def _handle(shell: Shell, known: Known) -> Handle[Any]:
+    return Handle(Submission(shell, copy_context(), known.parent), known.task, None)
+
+
+def _end(shell: Shell, task_id: str, known: Known, policy: WhenInterrupted) -> Outcome[Any] | None:
+    """The outcome of a task that is not to go on; None for one that is."""
+    error: ErrorRecord | None = None
+    if known.parent is not None:
+        # Its parent runs again, and submits it again if it is still needed.
+        known.state, cause = State.CANCELLED, "its parent was cut off"
+    elif known.was_cut_off and (policy == "fail" or known.cut_off >= CUT_OFF_AT_MOST):
+        known.state, cause = State.FAILED, ""
+        times = "once" if known.cut_off == 1 else f"{known.cut_off} times"
+        error = ErrorRecord("CutOff", f"its attempt was cut off {times}", retryable=False)
+    else:
+        return None
+    started = known.started_at
+    return Outcome(
+        task_id,
+        known.state,
+        error=error,
+        attempts=known.attempts,
+        started_at=None if started is None else _moment(shell, started),
+        ended_at=_moment(shell, shell.now()),
+        duration=0.0 if started is None else shell.now() - started,
+        usage=known.usage,
+        cause=cause,
+    )
+
+
+def _moment(shell: Shell, at: float) -> datetime:
+    return datetime.fromtimestamp(shell.epoch + at, UTC)

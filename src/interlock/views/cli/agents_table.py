@@ -1,0 +1,53 @@
+"""The agents of a project, for `interlock agents`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from interlock.views.terminal.cells import shown
+from interlock.views.terminal.spelling import Spelled
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRow:
+    """What is told of an agent."""
+
+    name: str
+    runs: str
+    """The command line, or `module:function`."""
+    owns: tuple[str, ...] = ()
+    instances: int | None = None
+    """So many at once; None: as many as there are slots."""
+    workspace: str = ""
+    guard: str = ""
+    uses: tuple[str, ...] = ()
+    note: str = ""
+    """What is wrong with it, if anything: `not installed`."""
+
+
+def agents(rows: Sequence[AgentRow]) -> RenderableType:
+    """A table; columns that nobody has anything in are left out."""
+    if not rows:
+        return Spelled(Text("no agents: name some under `agents` in interlock.yaml", "dim"))
+    columns = {
+        "agent": [shown(row.name, "bold") for row in rows],
+        "runs": [shown(row.runs) for row in rows],
+        "owns": [shown(", ".join(row.owns)) for row in rows],
+        "uses": [shown(", ".join(row.uses)) for row in rows],
+        "at once": [Text("" if row.instances is None else str(row.instances)) for row in rows],
+        "workspace": [shown(row.workspace) for row in rows],
+        "guard": [shown(row.guard) for row in rows],
+        "": [shown(row.note, "yellow") for row in rows],
+    }
+    filled = {title: cells for title, cells in columns.items() if any(cells)}
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    for title in filled:
+        table.add_column(title, overflow="fold")
+    for cells in zip(*filled.values(), strict=True):
+        table.add_row(*cells)
+    return Spelled(table)

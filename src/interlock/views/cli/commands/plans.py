@@ -1,0 +1,101 @@
+"""`check` and `graph`: what is to be known of a plan before anything starts."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from interlock.errors import UsageError
+from interlock.model.claim import write
+from interlock.model.conflict import conflicts
+from interlock.plan.plan_file import load_plan
+from interlock.runtime.project import Agents, tasks_of
+from interlock.service.project_folder import here
+from interlock.views.cli.graph import dot, mermaid
+from interlock.views.cli.graph_tree import tree
+from interlock.views.cli.insight import COMPARED, collisions, nodes, picture
+from interlock.views.cli.printing import print_json, say
+from interlock.views.terminal.figures import plural
+from interlock.views.terminal.terminal import make_console
+
+Json = Annotated[bool, typer.Option("--json", help="Facts as JSON, for programs.")]
+
+
+class Shape(StrEnum):
+    """How a graph is drawn."""
+
+    TREE = "tree"
+    DOT = "dot"
+    MERMAID = "mermaid"
+
+
+def add_to(app: typer.Typer) -> None:
+    """The commands of this file."""
+    app.command()(check)
+    app.command()(graph)
+
+
+def check(
+    what: Annotated[list[str], typer.Argument(help="A plan file, or two path patterns.")],
+    as_json: Json = False,
+) -> int:
+    """Check a plan, or compare two patterns.
+
+    Says everything that is wrong with a plan, or which of its tasks take turns and why. Of two
+    patterns it says whether there can be a path that both of them mean.
+    """
+    if len(what) == 2:
+        return _patterns(what[0], what[1], as_json)
+    if len(what) != 1:
+        raise UsageError("give one plan file, or two patterns to compare")
+    place = here()
+    project = place.project()
+    plan = load_plan(Path(what[0]), project)
+    tasks = tasks_of(plan, Agents(project))
+    found = collisions(tasks, project.capacity)
+    facts = picture(plan, tasks, found) | {"warnings": [*project.warnings, *plan.warnings]}
+    if as_json:
+        print_json(facts)
+        return 0
+    for warning in facts["warnings"]:
+        say(f"note: {warning}")
+    for each in found:
+        say(f"{each.one} and {each.other} take turns: {each.about}")
+    turns = f"{plural(len(found), 'pair')} of them take turns" if found else "none of them conflict"
+    if len(tasks) > COMPARED:
+        turns += f" (of the first {COMPARED:,}, which were compared)"
+    say(f"{what[0]} is fine: {plural(len(tasks), 'task')}, {turns}.")
+    return 0
+
+
+def graph(
+    plan: Annotated[Path, typer.Argument(help="A plan file.")],
+    shape: Annotated[Shape, typer.Option("--as", help="What to draw it for.")] = Shape.TREE,
+    as_json: Json = False,
+) -> int:
+    """Draw what comes after what in a plan."""
+    project = here().project()
+    loaded = load_plan(plan, project)
+    tasks = tasks_of(loaded, Agents(project))
+    if as_json:
+        print_json(picture(loaded, tasks, ()))
+    elif shape is Shape.TREE:
+        make_console().print(tree(nodes(tasks)))
+    else:
+        print(dot(nodes(tasks), loaded.name) if shape is Shape.DOT else mermaid(nodes(tasks)))
+    return 0
+
+
+def _patterns(one: str, other: str, as_json: bool) -> int:
+    clash = conflicts(write(one), write(other))
+    witness = None if clash is None else clash.witness
+    if as_json:
+        print_json({"patterns": [one, other], "conflict": clash is not None, "witness": witness})
+    elif clash is None:
+        say(f"{one} and {other} have no path in common.")
+    else:
+        say(f"{one} and {other} conflict: both mean {witness}")
+    return 0

@@ -1,0 +1,120 @@
+"""`init`, `agents`, `doctor`, `completion` and `version`: around the work."""
+
+from __future__ import annotations
+
+import os
+import platform
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer.completion import get_completion_inspect_parameters
+
+from interlock.errors import UsageError
+from interlock.service.project_folder import Place, here
+from interlock.version import __version__
+from interlock.views.cli.agents_table import agents as agents_table
+from interlock.views.cli.doctor import examine
+from interlock.views.cli.first_files import detect, first_plan, first_project
+from interlock.views.cli.printing import print_json, say
+from interlock.views.cli.project_agents import agent_json, agent_row
+from interlock.views.terminal.terminal import make_console
+
+Json = Annotated[bool, typer.Option("--json", help="Facts as JSON, for programs.")]
+
+
+class Shell(StrEnum):
+    """Shells that can be taught to complete."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+def add_to(app: typer.Typer) -> None:
+    """The commands of this file."""
+    for command in (init, agents, doctor, completion, version):
+        app.command()(command)
+
+
+def init(
+    force: Annotated[
+        bool, typer.Option("--force", help="Write over files that are there.")
+    ] = False,
+) -> int:
+    """Write a project file and a first plan.
+
+    Both are for this folder, commented, and work as they are; coding agents that are installed are
+    found.
+    """
+    root = Path.cwd()
+    found = detect()
+    files = {
+        root / "interlock.yaml": first_project(root, found),
+        root / "plan.yaml": first_plan(found),
+    }
+    there = [path.name for path in files if path.exists()]
+    if there and not force:
+        raise UsageError(
+            f"{' and '.join(there)} {'is' if len(there) == 1 else 'are'} here already; "
+            "--force writes over"
+        )
+    for path, text in files.items():
+        path.write_text(text, encoding="utf-8")
+    Place(root).make()
+    names = ", ".join(each.name for each in found)
+    say(f"Found {names}." if found else "Found no coding agent; `hello` stands in for one.")
+    say("Wrote interlock.yaml (who works here) and plan.yaml (what is to be done).")
+    say("Next: interlock check plan.yaml; interlock run plan.yaml")
+    return 0
+
+
+def agents(as_json: Json = False) -> int:
+    """List the agents of the project file."""
+    project = here().project()
+    if not project.agents:
+        raise UsageError("no agent is configured here; `interlock init` writes a project file")
+    specs = project.agents.values()
+    if as_json:
+        print_json([agent_json(each) for each in specs])
+    else:
+        make_console().print(agents_table([agent_row(each) for each in specs]))
+    return 0
+
+
+def doctor(as_json: Json = False) -> int:
+    """Look for what would stand in the way."""
+    findings = examine(here())
+    if as_json:
+        print_json([each._asdict() for each in findings])
+    else:
+        for each in findings:
+            say(f"{each.mark} {each.what}: {each.said}")
+            if each.help:
+                say(f"  {each.help}")
+    return 1 if any(not each.fine for each in findings) else 0
+
+
+def completion(
+    context: typer.Context,
+    shell: Annotated[Shell, typer.Argument(help="For which shell.")],
+) -> int:
+    """Print a script that teaches a shell to complete.
+
+    For bash: eval "$(interlock completion bash)"
+    """
+    get_completion_inspect_parameters()  # makes its shells known
+    root = context.find_root().command
+    os.environ["_INTERLOCK_COMPLETE"] = f"source_{shell}"
+    root.main([], prog_name="interlock")  # prints the script, and ends the program
+    return 0
+
+
+def version(as_json: Json = False) -> int:
+    """Say which version this is."""
+    if as_json:
+        print_json({"version": __version__, "python": platform.python_version()})
+    else:
+        print(f"interlock {__version__}")
+    return 0

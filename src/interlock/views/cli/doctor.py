@@ -1,0 +1,124 @@
+"""`interlock doctor`: what would stand in the way of a run, before one finds out the hard way."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sqlite3
+import sys
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from interlock.errors import InterlockError
+from interlock.plan.env_file import secret_values
+from interlock.plan.records import Project
+from interlock.runtime.machine import containment
+from interlock.runtime.project import Agents
+from interlock.service.project_folder import Place
+from interlock.views.cli.finding import facts_of, is_active
+from interlock.views.terminal.figures import plural
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at."""
+
+    what: str
+    fine: bool
+    said: str
+    help: str = ""
+
+    @property
+    def mark(self) -> str:
+        """In one character."""
+        return "✓" if self.fine else "✗"
+
+
+def examine(place: Place) -> list[Finding]:
+    """Look at everything; what is wrong with one thing does not hide the next."""
+    return [*_machine(), *_folder(place), *_project(place)]
+
+
+def _machine() -> Iterator[Finding]:
+    versions = f"{platform.python_version()}, SQLite {sqlite3.sqlite_version}"
+    yield Finding("Python", sys.version_info >= (3, 11), versions)
+    git = shutil.which("git")
+    yield Finding("git", git is not None, git or "not found", "" if git else "Install git.")
+    yield _stopping()
+
+
+_STOPS = {
+    "namespace": "in a PID namespace, which the kernel ends as a whole",
+    "cgroup": "in a control group, which the kernel ends as a whole",
+    "subreaper": "by adopting what their processes leave behind",
+    "group": "by process group: children that leave it may outlive a cancel",
+}
+
+
+def _stopping() -> Finding:
+    try:
+        found = containment()
+    except InterlockError as error:
+        return Finding("stopping programs", False, str(error))
+    return Finding("stopping programs", found != "group", _STOPS[found])
+
+
+def _folder(place: Place) -> Iterator[Finding]:
+    writable = os.access(place.folder if place.folder.is_dir() else place.root, os.W_OK)
+    yield Finding("folder", writable, str(place.root), "" if writable else "It is not writable.")
+    for problem in place.misplaced():
+        yield Finding("folder", False, problem)
+    if not place.journal.exists():
+        yield Finding("journal", True, "none yet")
+        return
+    try:
+        facts = facts_of(place)
+    except InterlockError as error:
+        yield Finding("journal", False, str(error))
+        return
+    if is_active(place):
+        yield Finding("journal", True, f"run {facts.run_id} is going on")
+    elif facts.ended_at is None:
+        said = f"run {facts.run_id} was interrupted: {facts.progress}"
+        yield Finding("journal", True, said, "`interlock run --resume` goes on with it.")
+    else:
+        yield Finding("journal", True, f"last run {facts.run_id}: {facts.progress}")
+
+
+def _project(place: Place) -> Iterator[Finding]:
+    try:
+        project = place.project()
+    except InterlockError as error:
+        yield Finding("project file", False, str(error))
+        return
+    if project.path is None:
+        help_ = "`interlock init` writes one."
+        yield Finding("project file", False, f"none in {place.root} or above", help_)
+        return
+    agents = plural(len(project.agents), "agent")
+    yield Finding("project file", True, f"{project.path.name}, {agents}")
+    yield from _secrets(project)
+    made = Agents(project)
+    for spec in project.agents.values():
+        if spec.command is not None:
+            program = spec.command.argv[0]
+            found = shutil.which(program)
+            help_ = "" if found else f"Install {program}, or correct the command of {spec.name}."
+            yield Finding(f"agent {spec.name}", bool(found), found or f"no {program}", help_)
+            continue
+        try:
+            made.named(spec.name)
+        except InterlockError as error:
+            yield Finding(f"agent {spec.name}", False, str(error))
+        else:
+            yield Finding(f"agent {spec.name}", True, str(spec.python))
+
+
+def _secrets(project: Project) -> Iterator[Finding]:
+    known = secret_values(project, os.environ)
+    for name in project.secrets:
+        there = name in known
+        where = "is set" if there else "is not set"
+        file = project.env_file or ".env"
+        help_ = "" if there else f"Put it into the environment, or into {file}."
+        yield Finding(f"secret {name}", there, where, help_)

@@ -1,0 +1,122 @@
+"""How the last run of a project stands: from its coordinator if there is one, else the journal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from threading import Event as Flag
+
+from interlock.errors import NotRunning, UnknownTask, UsageError
+from interlock.journal.follow import PAUSE
+from interlock.journal.lock import is_held
+from interlock.journal.reader import Reader, Run
+from interlock.model.event import Event, Kind
+from interlock.model.why import Explanation, NotCarriedOut, Reason, UnfinishedDependency
+from interlock.runtime.control.socket import Unanswered, ask
+from interlock.service.project_folder import Place
+from interlock.service.request import NAMESPACE, from_record
+from interlock.views.facts import RunFacts, TaskFacts
+from interlock.views.fold import RunFold
+
+
+@contextmanager
+def last_run(place: Place) -> Iterator[tuple[Reader, Run]]:
+    """The journal, and the run that was started last."""
+    with place.reader() as reader:
+        run = reader.last_run()
+        if run is None:
+            raise UsageError(f"nothing has run in {place.root} yet")
+        yield reader, run
+
+
+def is_active(place: Place) -> bool:
+    """Whether somebody carries out a run here at this moment."""
+    try:
+        ask(place.folder, "ping")
+    except NotRunning:
+        return is_held(place.journal)  # who runs blocking agents has no socket
+    except Unanswered:
+        return True  # it is there, and busy or stopped
+    return True
+
+
+class Following:
+    """The last run of a project, read on as it is written."""
+
+    def __init__(self, place: Place, reader: Reader, run: Run) -> None:
+        self._place = place
+        self._reader = reader
+        self._run = run
+        request = from_record(reader.record(NAMESPACE, run.id))
+        title = "" if request is None else request.title
+        self.fold = RunFold(run.id, run.started_at, plan=title)
+
+    def facts(self) -> RunFacts:
+        """How it stands now."""
+        active = is_active(self._place)
+        self.fold.take(self._reader.all_events(self._run, self.fold.last))
+        return self.fold.facts(time.time(), active=active)
+
+    def events(self, since: int = 0) -> Iterator[Event]:
+        """What happened after an event, and what happens, until nothing more will come."""
+        pause = Flag()
+        while True:
+            over = self.is_over()
+            for event in self._reader.all_events(self._run, since):
+                since = event.number
+                yield event
+            if over:
+                return
+            pause.wait(PAUSE)
+
+    def lines(self, task_id: str, since: int = 0) -> Iterator[tuple[int, str]]:
+        """What a task has logged after an event, each with the number of its own."""
+        for event in self._reader.all_events(self._run, since):
+            if event.kind is Kind.LOGGED and event.task_id == task_id:
+                yield event.number, event.fields.get("line", "")
+
+    def is_over(self) -> bool:
+        """Whether nothing more will come: the run is closed, or nobody carries it out.
+
+        Ask before you read on: what was written until then is all there is.
+        """
+        return not self._reader.run(self._run.id).is_open or not is_active(self._place)
+
+
+def facts_of(place: Place) -> RunFacts:
+    """How the last run stands."""
+    with last_run(place) as (reader, run):
+        return Following(place, reader, run).facts()
+
+
+def task_of(facts: RunFacts, task_id: str) -> TaskFacts:
+    """One task; an error that names similar ones if there is none."""
+    for task in facts.tasks:
+        if task_id in (task.id, task.retry_of):
+            return task
+    ids = [each.id for each in facts.tasks]
+    close = [each for each in ids if task_id.lower() in each.lower()][:5]
+    close = close or get_close_matches(task_id, ids, n=1)
+    meant = f"; did you mean {' or '.join(close)}?" if close else ""
+    raise UnknownTask(f"run {facts.run_id} has no task {task_id!r}{meant}")
+
+
+def why_not(facts: RunFacts, task_id: str) -> Explanation:
+    """Why a task of a run that nobody carries out does not go on."""
+    task = task_of(facts, task_id)
+    began = facts.started_at
+    reasons: list[Reason] = []
+    if not task.state.is_end:
+        reasons += (
+            UnfinishedDependency(each.id, each.state, each.since - began)
+            for each in facts.tasks
+            if each.id in task.after and not each.state.is_end
+        )
+        last = max((each.since for each in facts.tasks), default=began)
+        reasons.append(NotCarriedOut(facts.run_id, last - began))
+    help_ = ("interlock run --resume",) if reasons else ()
+    return Explanation(
+        task.id, task.state, task.since - began, tuple(reasons), None, help_, facts.at - began
+    )

@@ -1,0 +1,141 @@
+"""What a task has printed: the file of its attempt, or the lines that a Python agent logged."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import os
+from pathlib import Path
+from threading import Event as Flag
+from typing import TextIO
+
+from interlock.errors import UsageError
+from interlock.service.project_folder import Place
+from interlock.views.cli.finding import Following, task_of
+from interlock.views.cli.printing import complain
+from interlock.views.terminal import safe
+
+_BLOCK = 1 << 16
+_KNOWN = 4096
+"""So many bytes of what was seen last are enough to find them again."""
+_PAUSE = 0.1
+"""Seconds between two looks at a file that grows."""
+
+
+def read_log(
+    place: Place, following: Following, task_id: str, attempt: int | None, out: TextIO
+) -> None:
+    """Print what there is."""
+    kept = following.fold.logs.get(task_id, {})
+    if attempt is not None and attempt not in kept:
+        known = ", ".join(map(str, kept)) or "none"
+        raise UsageError(f"{task_id} has no log of attempt {attempt}; there is: {known}")
+    if not kept:
+        if not _Lines(following, task_id).copy(out):
+            task = task_of(following.facts(), task_id)
+            complain(f"{task_id} has printed nothing; it {task.state.phrase}")
+    else:
+        with _Tail(place.root / kept[attempt or max(kept)]) as tail:
+            tail.copy(out, last=True)
+
+
+def follow_log(place: Place, following: Following, task_id: str, out: TextIO) -> None:
+    """Print what there is and what comes, through all attempts, until the task has ended."""
+    lines = _Lines(following, task_id)
+    shown: dict[int, _Tail] = {}
+    pause = Flag()
+    with contextlib.ExitStack() as files:
+        while True:
+            over = following.is_over()
+            over = task_of(following.facts(), task_id).state.is_end or over
+            for attempt, path in following.fold.logs.get(task_id, {}).items():
+                if attempt not in shown:
+                    shown[attempt] = files.enter_context(_Tail(place.root / path))
+                shown[attempt].copy(out, last=over)
+            lines.copy(out)
+            out.flush()
+            if over:
+                return
+            pause.wait(_PAUSE)
+
+
+class _Tail:
+    """A file that grows, from its beginning on. One that was removed is empty.
+
+    A log that became too long is replaced by a shorter one. What we have seen last is in it, so
+    that is where to go on.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = path.open("rb") if path.is_file() else None
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._rest = ""
+        self._seen = b""
+
+    def __enter__(self) -> _Tail:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def copy(self, out: TextIO, *, last: bool = False) -> None:
+        """Print the lines that were not printed yet; the `last` one may have no end."""
+        while block := self._read():
+            *lines, self._rest = (self._rest + self._decoder.decode(block)).split("\n")
+            for line in lines:
+                _print(line, out)
+            while len(self._rest) > safe.LIMIT:  # a line without an end is shown in pieces
+                _print(self._rest[: safe.LIMIT], out)
+                self._rest = self._rest[safe.LIMIT :]
+        if last and self._rest:
+            _print(self._rest, out)
+            self._rest = ""
+
+    def _read(self) -> bytes:
+        if self._file is None:
+            return b""
+        block = self._file.read(_BLOCK) or self._read_replaced()
+        self._seen = (self._seen + block)[-_KNOWN:]
+        return block
+
+    def _read_replaced(self) -> bytes:
+        """From the file that has the name now, if that is another one."""
+        assert self._file is not None
+        try:
+            newer = self._path.open("rb")
+        except OSError:
+            return b""
+        if os.path.sameopenfile(newer.fileno(), self._file.fileno()):
+            newer.close()
+            return b""
+        self._file.close()
+        self._file = newer
+        found = newer.read().rfind(self._seen)
+        if found < 0:  # it was replaced more than once between two looks
+            newer.seek(0, os.SEEK_END)
+            return b"\n[... some of it was too fast to be followed ...]\n"
+        newer.seek(found + len(self._seen))
+        return newer.read(_BLOCK)
+
+
+class _Lines:
+    """What a Python agent logs."""
+
+    def __init__(self, following: Following, task_id: str) -> None:
+        self._following = following
+        self._task_id = task_id
+        self._last = 0
+
+    def copy(self, out: TextIO) -> bool:
+        """Print what was not printed yet; whether there ever was anything."""
+        for number, line in self._following.lines(self._task_id, self._last):
+            _print(line, out)
+            self._last = number
+        return self._last > 0
+
+
+def _print(line: str, out: TextIO) -> None:
+    for start in range(0, max(1, len(line)), safe.LIMIT):
+        print(safe.line(line[start : start + safe.LIMIT]), file=out)

@@ -1,0 +1,119 @@
+"""A run in lines, one for each event that matters: where there is no terminal to draw in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from interlock.model.duration import span
+from interlock.model.event import Event, Kind
+from interlock.model.outcome import State
+from interlock.views.facts import RunFacts, TaskFacts
+from interlock.views.forecast import seconds_left
+from interlock.views.terminal import safe
+from interlock.views.terminal.figures import about, clock
+from interlock.views.terminal.looks import LOOKS
+from interlock.views.terminal.reasons import ending
+
+_QUIET = 60.0
+"""After so many seconds without a line the counts are told: some watchers end what is silent."""
+_NAME = 24
+
+
+class Lines(Protocol):
+    """Where lines go."""
+
+    def write(self, text: str, /) -> object: ...
+
+    def flush(self) -> None: ...
+
+
+class PlainView:
+    """Tells a run in lines. Feed it each event with what is known of its task after it."""
+
+    def __init__(self, stream: Lines, facts: Callable[[], RunFacts]) -> None:
+        self._stream = stream
+        self._facts = facts
+        self._said_at = 0.0
+
+    def tell(self, event: Event, task: TaskFacts | None, started_at: float) -> None:
+        """Write the line of an event, if it has one."""
+        said = told(event, task)
+        if said:
+            self._write(event.at, started_at, event.task_id, said)
+
+    def refresh(self) -> None:
+        """Say that it goes on, if nothing was said for a minute."""
+        facts = self._facts()
+        self._said_at = self._said_at or facts.at
+        if facts.at - self._said_at >= _QUIET:
+            left = seconds_left(facts)
+            soon = f"; {about(left)} left" if left else ""
+            self._write(facts.at, facts.started_at, "", f"{facts.progress}{soon}")
+
+    def _write(self, at: float, started_at: float, task_id: str, said: str) -> None:
+        name = safe.line(task_id or "run")
+        self._stream.write(f"{clock(at - started_at):>7}  {name:<{_NAME}}  {safe.line(said)}\n")
+        self._stream.flush()
+        self._said_at = at
+
+
+def told(event: Event, task: TaskFacts | None) -> str:
+    """What an event means to people; empty where it is none of their business."""
+    if task is None:
+        return _of_run(event)
+    match event.kind:
+        case Kind.STARTED:
+            return _started(task)
+        case Kind.RETRYING:
+            return f"attempt {task.attempt} of {task.attempts} came to nothing: {_error(task)}"
+        case Kind.NEEDS_YOU:
+            return f"needs you: {task.question}"
+        case Kind.RUNNING:
+            return "goes on"
+        case Kind.ASKED_TO_STOP:
+            return "is told to stop"
+        case Kind.INTERRUPTED:
+            return "was cut off when its coordinator ended"
+        case Kind.INHERITED:
+            return "was done by an earlier run"
+        case Kind.SETTLED:
+            return _settled(task)
+    return ""
+
+
+def _of_run(event: Event) -> str:
+    match event.kind:
+        case Kind.RUN_STARTED:
+            return "started"
+        case Kind.RUN_ENDED:
+            return "ended"
+        case Kind.ASKED:
+            return {
+                "Pause": "paused",
+                "Unpause": "goes on",
+                "Drain": "stopping: what runs may finish",
+                "Shutdown": "stopping at once",
+            }.get(event.fields.get("asked", ""), "")
+        case Kind.MISSED:
+            return "some events were missed"
+    return ""
+
+
+def _started(task: TaskFacts) -> str:
+    agent = f" with {task.agent}" if task.agent else ""
+    attempt = f", attempt {task.attempt} of {task.attempts}" if task.attempt > 1 else ""
+    claims = f": {', '.join(task.claims)}" if task.claims else ""
+    return f"started{agent}{attempt}{claims}"
+
+
+def _settled(task: TaskFacts) -> str:
+    took = f" in {span(task.duration)}" if task.attempt else ""
+    attempt = f", attempt {task.attempt}" if task.attempt > 1 else ""
+    why = ending(task) if task.state is not State.SUCCEEDED else ""
+    log = f" (log: {task.log})" if task.log and task.state is not State.SUCCEEDED else ""
+    return f"{LOOKS[task.state].word}{took}{attempt}{': ' if why else ''}{why}{log}"
+
+
+def _error(task: TaskFacts) -> str:
+    return f"{task.error_type}: {task.error}" if task.error_type else task.error or "no reason"

@@ -1,0 +1,107 @@
+"""A terminal that is taken over for a while, and given back as it was, whatever happens."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import sys
+import termios
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.cells import cell_len
+from rich.console import COLOR_SYSTEMS, Console
+from rich.segment import Segment
+from rich.text import Text
+
+from interlock.views.terminal.held import Held
+from interlock.views.terminal.spelling import Spelled
+from interlock.views.terminal.terminal import nobody_reads
+from interlock.views.terminal.writer_thread import Pen
+
+# A screen of its own (1049) without a cursor (25). A line that the terminal takes to be longer
+# than we do is cut, instead of pushing everything up (7). A frame is shown all at once (2026);
+# terminals that do not know that draw it as it comes.
+_TAKE = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J"
+_GIVE_BACK = "\x1b[?2026l\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
+_FRAME, _SHOWN = "\x1b[?2026h", "\x1b[?2026l"
+_CLEAR_REST = "\x1b[K"
+
+
+class Screen:
+    """The alternate screen of a terminal: no cursor, no echo, and nobody else prints on it."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._pen: Pen | None = None
+        self._held: Held | None = None
+        self._modes: tuple[int, list[Any]] | None = None
+        self.gone = False
+        """Whether the terminal turned out to be there no more."""
+
+    def take(self) -> None:
+        """From now on the terminal is ours."""
+        atexit.register(self.give_back)
+        self._pen = Pen(self._console.file, _TAKE, _GIVE_BACK)
+        self._held = Held()
+        self._echo_off()
+
+    def draw(self, lines: Sequence[Text], width: int) -> None:
+        """Draw a frame over the last one. Nothing is wiped first, so nothing flickers."""
+        if self._pen is None:
+            return
+        drawn = [_FRAME]
+        for number, line in enumerate(lines, start=1):
+            # After a full line there is no rest: its last character would be cleared.
+            rest = _CLEAR_REST if cell_len(line.plain.rstrip()) < width else ""
+            drawn += [f"\x1b[{number};1H", *self._coded(line, width), rest]
+        self._pen.draw("".join([*drawn, _SHOWN]))
+
+    def _coded(self, line: Text, width: int) -> Iterator[str]:
+        """The line as text with colours. Rich could do it all, but would touch the terminal."""
+        console = self._console
+        options = console.options.update(width=width, no_wrap=True)
+        segments = console.render(Spelled(line), options)
+        if console.no_color:
+            segments = Segment.remove_color(segments)
+        system = COLOR_SYSTEMS.get(console.color_system or "")
+        for text, style, _ in segments:
+            text = text.rstrip("\n")
+            yield style.render(text, color_system=system) if style else text
+
+    def give_back(self, patience: float | None = None) -> None:
+        """Show what was there before, then what was printed meanwhile. Any number of times.
+
+        A terminal that does not take it within the `patience` is gone.
+        """
+        pen, self._pen = self._pen, None
+        if pen is None:
+            return
+        atexit.unregister(self.give_back)
+        try:
+            pen.close(patience)
+            self.gone = pen.broken
+            if self.gone:
+                nobody_reads()  # or what could not be written would be tried once more at exit
+        finally:
+            self._echo_on()
+            if self._held is not None:
+                self._held.let_go()
+
+    def _echo_off(self) -> None:
+        """Keys that are hit meanwhile must not be written into the picture. Ctrl-C still works."""
+        try:
+            descriptor = sys.stdin.fileno()
+            modes = termios.tcgetattr(descriptor)
+        except (OSError, ValueError, AttributeError, termios.error):
+            return  # there is no terminal to type at
+        self._modes = descriptor, modes
+        termios.tcsetattr(
+            descriptor, termios.TCSANOW, [*modes[:3], modes[3] & ~termios.ECHO, *modes[4:]]
+        )
+
+    def _echo_on(self) -> None:
+        if self._modes is not None:
+            with contextlib.suppress(termios.error):  # the terminal is gone
+                termios.tcsetattr(self._modes[0], termios.TCSANOW, self._modes[1])
+            self._modes = None

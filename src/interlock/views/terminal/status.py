@@ -1,0 +1,142 @@
+"""A run for `interlock status`: who runs on which files, what waits for what, how things ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from interlock.model.outcome import State
+from interlock.views.facts import RunFacts, TaskFacts
+from interlock.views.forecast import seconds_left
+from interlock.views.terminal import bottom, safe
+from interlock.views.terminal.cells import shown
+from interlock.views.terminal.figures import about, clock
+from interlock.views.terminal.frame import Why
+from interlock.views.terminal.lanes import in_lane
+from interlock.views.terminal.looks import LOOKS, STOPPING
+from interlock.views.terminal.reasons import briefly, ending
+from interlock.views.terminal.spelling import Spelled
+
+_ROWS = 20
+"""Of what waits, and of files, so many are listed; `--json` has all."""
+_RECENT = 10
+_WIDE = 10_000
+"""Nothing is cut to a width here: Rich wraps what is too long."""
+
+_QUEUED = (State.NEEDS_YOU, State.WAITING, State.RETRYING, State.BLOCKED)
+
+
+def status(
+    facts: RunFacts, why: Why, *, resources: Sequence[tuple[str, str]] = ()
+) -> RenderableType:
+    """The whole status. `resources`: what is in use of what, as text (`CPU`, `34 %`)."""
+    running = [task for task in facts.tasks if in_lane(task)]
+    queued = [task for state in _QUEUED for task in facts.tasks if task.state is state]
+    ended = [task for task in facts.tasks if task.state.is_end]
+    ended.sort(key=lambda task: -(task.ended_at or task.since))
+    parts: list[RenderableType] = [
+        _head(facts),
+        bottom.counts(facts, _WIDE),
+        *_part("Running", len(running), _running(running, facts.at)),
+        *_part("Queued", len(queued), _queued(queued, why, facts.at)),
+        *_part("Active files", 0, _files(running)),
+        *_part("Resources", 0, _resources(facts, resources)),
+        *_part("Recent outcomes", 0, _outcomes(ended[:_RECENT])),
+    ]
+    return Spelled(Group(*parts))
+
+
+def _head(facts: RunFacts) -> Text:
+    title = Text.assemble(" ", (safe.line(facts.plan) or "interlock", "bold"))
+    title.append(f"  run {safe.line(facts.run_id)}", "dim")
+    title.append(f"  {clock(facts.duration)}")
+    if facts.ended_at is not None:
+        title.append("  ended", "bold")
+    elif not facts.active:
+        title.append("  nobody carries it out now: interlock run --resume", "bold yellow")
+    elif facts.draining:
+        title.append("  stopping: what runs may finish", "bold yellow")
+    elif facts.paused:
+        title.append("  paused: interlock resume", "bold yellow")
+    elif left := seconds_left(facts):
+        title.append(f"  {about(left)} left", "dim")
+    return title
+
+
+def _part(title: str, count: int, rows: Iterator[tuple[Text, ...]]) -> Iterator[RenderableType]:
+    listed = list(rows)
+    if not listed:
+        return
+    yield Text()
+    said = f" {len(listed)} of {count}" if count > len(listed) else f" {count}" if count else ""
+    yield Text.assemble(" ", (title, "bold"), (said, "dim"))
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for _ in listed[0]:
+        grid.add_column(overflow="fold")
+    for row in listed:
+        grid.add_row(*row)
+    yield Padding(grid, (0, 0, 0, 1))
+
+
+def _running(tasks: list[TaskFacts], now: float) -> Iterator[tuple[Text, ...]]:
+    for task in tasks:
+        look = STOPPING if task.stopping else LOOKS[task.state]
+        began = task.started_at if task.started_at is not None else task.since
+        attempt = f"attempt {task.attempt} of {task.attempts}" if task.attempt > 1 else ""
+        yield (
+            _name(task, look.mark, look.style),
+            shown(task.agent, "dim"),
+            Text(clock(now - began), justify="right"),
+            Text(attempt or (look.word if task.stopping else ""), "yellow"),
+            shown(", ".join(task.claims) or "claims nothing", "" if task.claims else "dim"),
+        )
+
+
+def _queued(tasks: list[TaskFacts], why: Why, now: float) -> Iterator[tuple[Text, ...]]:
+    for task in tasks[:_ROWS]:
+        look = LOOKS[task.state]
+        reason = task.question if task.state is State.NEEDS_YOU else briefly(why(task.id))
+        yield (
+            _name(task, look.mark, look.style),
+            shown(task.agent, "dim"),
+            Text(clock(now - task.since), justify="right"),
+            shown(reason, "bold" if task.state is State.NEEDS_YOU else "dim"),
+        )
+
+
+def _files(running: list[TaskFacts]) -> Iterator[tuple[Text, ...]]:
+    by: dict[str, list[str]] = {}
+    for task in running:
+        for claim in task.claims:
+            if not claim.startswith("uses "):
+                by.setdefault(claim, []).append(task.id)
+    for claim, ids in list(by.items())[:_ROWS]:
+        mode, _, pattern = claim.partition(" ")
+        yield shown(mode, "dim"), shown(pattern), shown(", ".join(ids), "cyan")
+
+
+def _resources(facts: RunFacts, resources: Sequence[tuple[str, str]]) -> Iterator[tuple[Text, ...]]:
+    if facts.slots:
+        yield Text("slots"), Text(f"{facts.progress.running} of {facts.slots} in use")
+    for name, use in resources:
+        yield shown(name), shown(use)
+
+
+def _outcomes(ended: list[TaskFacts]) -> Iterator[tuple[Text, ...]]:
+    for task in ended:
+        look = LOOKS[task.state]
+        yield (
+            _name(task, look.mark, look.style),
+            shown(task.agent, "dim"),
+            Text(clock(task.duration) if task.attempt else "", justify="right"),
+            Text(look.word, look.style),
+            shown(ending(task)[:200], "dim"),
+        )
+
+
+def _name(task: TaskFacts, mark: str, style: str) -> Text:
+    return Text.assemble((mark, style), " ", safe.line(task.id))

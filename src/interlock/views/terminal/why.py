@@ -1,0 +1,63 @@
+"""Why a task waits, for people: every reason in a sentence, and what would help."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from interlock.model.duration import span
+from interlock.model.outcome import State
+from interlock.model.why import Explanation
+from interlock.views.facts import TaskFacts
+from interlock.views.terminal import safe
+from interlock.views.terminal.cells import shown
+from interlock.views.terminal.looks import LOOKS
+from interlock.views.terminal.reasons import ending
+from interlock.views.terminal.spelling import Spelled
+
+
+def explained(explanation: Explanation, task: TaskFacts | None = None) -> RenderableType:
+    """The whole answer to `interlock why`; `task` says how it ended, if it has."""
+    look = LOOKS[explanation.state]
+    name = safe.line(explanation.task_id), "bold"
+    time = span(explanation.at - explanation.since)
+    said = (
+        f" {look.word} {time} ago"
+        if explanation.state.is_end
+        else f" {explanation.state.phrase} for {time}"
+    )
+    head = Text.assemble((look.mark, look.style), " ", name, said)
+    if not explanation.reasons and not explanation.state.is_end:
+        head.append(": nothing keeps it from going on", "dim")
+    parts: list[RenderableType] = [head]
+    if task is not None and explanation.state.is_end:
+        parts += _ended(task)
+    if explanation.reasons:
+        reasons = [shown(reason.said(explanation.at)) for reason in explanation.reasons]
+        parts += [Text(), _bullets(reasons, "–")]
+    late = explanation.clears_at is not None and explanation.clears_at <= explanation.at
+    if explanation.clears_at is not None and explanation.reasons and not late:
+        clears = span(explanation.clears_at - explanation.at)
+        parts += [Text(), Padding(Text(f"expected to clear in {clears}"), (0, 0, 0, 2))]
+    if explanation.suggestions:
+        parts += [Text(), Padding(Text("could help", "bold"), (0, 0, 0, 2))]
+        parts.append(_bullets([shown(each) for each in explanation.suggestions], "→"))
+    return Spelled(Group(*parts))
+
+
+def _ended(task: TaskFacts) -> list[RenderableType]:
+    said = [shown(each) for each in safe.lines(ending(task)) if each.strip()]
+    if task.log and task.state is not State.SUCCEEDED:
+        said.append(Text.assemble(("log: ", "dim"), safe.line(task.log)))
+    return [Text(), Padding(Group(*said), (0, 0, 0, 2))] if said else []
+
+
+def _bullets(texts: list[Text], bullet: str) -> RenderableType:
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for text in texts:
+        grid.add_row(Text(bullet, "dim"), text)
+    return Padding(grid, (0, 0, 0, 2))
