@@ -394,7 +394,7 @@ async def test_who_says_ask_is_asked_before_it_runs_again(
 
 async def test_who_was_asked_whether_it_may_run_again_is_not_asked_twice(tmp_path: Path) -> None:
     copy, hold = await _cut_off(tmp_path), Stay()
-    options: dict[str, Any] = {"resume": True, "interrupted": "ask"}
+    options: dict[str, Any] = {"resume": True, "on_interrupted": "ask"}
 
     async def program(rt: Runtime) -> None:
         rt.submit(hold, id="hold", writes="x")

@@ -213,11 +213,11 @@ async def test_what_was_asked_for_and_cannot_be_had_is_an_error(
         assert seen[0].data["containment"] == "subreaper"
 
 
-_WHICH = "from interlock.execution import command_launch as c; print(c.containment(), {0})"
+_WHICH = "from interlock.execution.commands import launch as c; print(c.containment(), {0})"
 
 
 def _asked(code: str, **options: object) -> str:
-    source = options.pop("source", Path(command_launch.__file__).parents[2])
+    source = options.pop("source", Path(command_launch.__file__).parents[3])
     environment = {"PYTHONPATH": str(source), "PATH": "/bin"}
     interpreter = str(options.pop("interpreter", sys.executable))
     done = subprocess.run(  # type: ignore[call-overload]
@@ -253,7 +253,7 @@ def test_an_ordinary_user_has_a_namespace_only_when_asking_for_it() -> None:
     with tempfile.TemporaryDirectory() as readable:
         # The checkout may be in a folder that is for its owner only.
         os.chmod(readable, 0o755)
-        shutil.copytree(Path(command_launch.__file__).parents[1], Path(readable) / "interlock")
+        shutil.copytree(Path(command_launch.__file__).parents[2], Path(readable) / "interlock")
         subprocess.run(["chmod", "-R", "a+rX", readable], check=True)
         who: dict[str, object] = {"interpreter": interpreter, "user": 1, "group": 1}
         chosen, namespace = _asked(which, source=readable, **who).split()
@@ -320,7 +320,7 @@ def test_whoever_sweeps_spares_itself_and_those_it_comes_from() -> None:
         "import os; from interlock.execution.processes.sweep import sweep; "
         "print(sweep([], [{'INTERLOCK_RUN': os.environ['INTERLOCK_RUN']}]))"
     )
-    source = str(Path(command_launch.__file__).parents[2])
+    source = str(Path(command_launch.__file__).parents[3])
     env = {**os.environ, "INTERLOCK_RUN": _run_id(), "PYTHONPATH": source}
     done = subprocess.run(
         ["sh", "-c", f'"{sys.executable}" -c "$0"; echo survived', code],

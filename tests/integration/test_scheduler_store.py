@@ -26,7 +26,7 @@ COUNTS = """
 import sys
 from pathlib import Path
 from interlock import SharedStore
-from interlock.patterns import scheduler_files
+from interlock.patterns.scheduler import file_locks as scheduler_files
 
 def one_more(file):
     file.write_text(str(int(file.read_text()) + 1))

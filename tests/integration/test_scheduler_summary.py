@@ -21,7 +21,7 @@ LOCKS = pytest.mark.parametrize("lock", [flocked, by_sqlite])
 WRITES = """
 import sys
 from interlock import RollingSummary
-from interlock.patterns import scheduler_files
+from interlock.patterns.scheduler import file_locks as scheduler_files
 name, count, most, lock = sys.argv[1:]
 summary = RollingSummary("s.txt", int(most), lock=getattr(scheduler_files, lock))
 for number in range(int(count)):
@@ -32,7 +32,7 @@ for number in range(int(count)):
 DIES = """
 import os, signal, sys
 from interlock import RollingSummary
-from interlock.patterns import scheduler_files
+from interlock.patterns.scheduler import file_locks as scheduler_files
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)

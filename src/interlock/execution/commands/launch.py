@@ -29,7 +29,7 @@ CONTAINMENTS = (NAMESPACE, CGROUP, SUBREAPER, GROUP)
 CHOICE = "INTERLOCK_CONTAINMENT"
 """A variable that names the containment to use, instead of the strongest one."""
 
-_ROOT = str(Path(__file__).parents[2])
+_ROOT = str(Path(__file__).parents[3])
 _BOOT = """import sys
 for name in ("interlock", "interlock.execution"):
     # Without running what is in them: it would take longer than all the rest.

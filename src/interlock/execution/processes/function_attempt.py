@@ -34,7 +34,7 @@ from interlock.execution.processes.sweep import sweep
 from interlock.execution.processes.wire import frame, pack_call, unpack_ending
 from interlock.model.outcome import ErrorRecord, State
 
-_ROOT = str(Path(__file__).parents[2])
+_ROOT = str(Path(__file__).parents[3])
 _BOOT = (
     "import sys; sys.path.insert(0, {root!r}); "
     "from interlock.execution.processes.function_child import main; "

@@ -72,7 +72,7 @@ class CronScheduler:
             "grace": grace,
             "max_outcomes": RENEWED_AFTER,
             # A program that was changed since a firing was cut off runs it as it is now.
-            "changed": "rerun",
+            "on_changed": "rerun",
             "ports": ports,
         }
         self._book = Book()
