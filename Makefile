@@ -1,13 +1,17 @@
-# Every target makes .venv with the pinned tools by itself: Python 3.11+, git and make are enough.
+# Every target creates .venv with the pinned tools by itself: Python 3.11+, git and make are enough.
 
 PYTHON ?= python3
+# `make test PYTHON=python3.13` has an environment of its own, so that interpreters do not mix.
+ifeq ($(origin PYTHON),command line)
+VENV ?= .venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+endif
 VENV   ?= .venv
 SEEDS  ?= 10000
 RUNS   ?= 2000
 SEED   ?=
 KILLS  ?= 1000
 ARGS   ?=
-# Starting workers costs about two seconds: WORKERS=0 is quicker for a few small tests.
+# Starting workers takes about two seconds: WORKERS=0 is faster for a few small tests.
 WORKERS ?= 2
 
 BIN  := $(VENV)/bin
@@ -29,9 +33,9 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 \2/p' $(MAKEFILE_LIST) \
 		| awk '{ name = $$1 " " $$2; $$1 = $$2 = ""; printf "  %-14s%s\n", name, $$0 }'
 
-install: $(PROJECT) ## make .venv with the pinned tools and this project in it
+install: $(PROJECT) ## create .venv with the pinned tools and this project in it
 
-# Made anew when the pins change, so that it never holds more than the pins say.
+# Recreated when the pins change, so that it holds exactly the pins.
 $(TOOLS): $(PINS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "Interlock needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1)." >&2; \
@@ -41,7 +45,7 @@ $(TOOLS): $(PINS)
 	$(PIP) --requirement $(PINS)
 	@touch $@
 
-# The build backend is among the pins: building needs nothing that is not installed yet.
+# The build backend is among the pins: building downloads nothing.
 $(PROJECT): $(TOOLS) pyproject.toml
 	$(PIP) --no-build-isolation --no-deps --editable .
 	@touch $@
@@ -49,7 +53,7 @@ $(PROJECT): $(TOOLS) pyproject.toml
 demo: install ## watch a run in the terminal
 	@$(BIN)/python examples/demo.py $(ARGS)
 
-check: format lint types layering test ## all that CI runs
+check: format lint types layering test ## everything that CI runs
 
 format: install
 	$(BIN)/ruff format --check $(CODE)
@@ -60,25 +64,25 @@ lint: install
 types: install
 	$(BIN)/mypy $(CODE)
 
-layering: install ## every import against the table of rooms
+layering: install ## check every import against the table of rooms
 	$(BIN)/python -m tests.layering
 
-test: install ## the tests; ARGS="-k claim" chooses some
+test: install ## run the tests; ARGS="-k claim" selects some, PYTHON=python3.13 another interpreter
 	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
 
-fix: install ## format, and mend what ruff can mend
+fix: install ## format, and fix what ruff can fix
 	$(BIN)/ruff format $(CODE)
 	$(BIN)/ruff check --fix $(CODE)
 
-bench: install ## measure; the figures of docs/benchmarks.md
+bench: install ## measure the figures of docs/benchmarks.md
 	@$(BIN)/python -m bench $(ARGS)
 
-simulate: install ## SEEDS=10000 worlds, RUNS=2000 runs; SEED=n replays one of both
+simulate: install ## run SEEDS=10000 worlds and RUNS=2000 runs; SEED=n replays one of both
 	@$(BIN)/python -m interlock.testing.simulate --seeds $(SEEDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
 	@$(BIN)/python -m interlock.testing.runs.simulate --seeds $(RUNS) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
-kill-test: install ## KILLS=1000 real kills of a coordinator, each started again and judged
+kill-test: install ## kill a real coordinator KILLS=1000 times, restart and judge it
 	@$(BIN)/python -m tests.faults.kill_driver --kills $(KILLS) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
-clean: ## remove .venv and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+clean: ## remove virtual environments and caches
+	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
