@@ -9,9 +9,9 @@ from pathlib import Path
 from interlock.plan.plan_file import load_plan
 from interlock.plan.project_file import load_project
 from interlock.runtime.project import Agents, tasks_of
-from interlock.testing.planted import BUGS
 from interlock.views.cli.insight import collisions
 from tests.acceptance import documents
+from tests.simulation.kernel.planted import BUGS
 
 README = documents.read("README.md")
 

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from interlock import CronScheduler, TaskContext
 from interlock.journal.sqlite import SqliteJournal
-from interlock.testing.faulty_disk import FaultyDisk
-from interlock.testing.loop_writer import LoopWriter
 from interlock.testing.simulated_ports import simulated_ports
 from interlock.testing.virtual_loop import Fault, VirtualLoop
 from interlock.testing.virtual_run import VirtualRun, simulate
+from tests.simulation.faulty_disk import FaultyDisk
+from tests.simulation.loop_writer import LoopWriter
 
 T = TypeVar("T")
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)

@@ -15,7 +15,7 @@ from interlock.runtime.recovery import origin
 from interlock.runtime.recovery.past import Known, Past
 from interlock.runtime.recovery.remembered import Remembered
 from interlock.runtime.shell import Shell
-from interlock.testing.loop_writer import LoopWriter
+from tests.simulation.loop_writer import LoopWriter
 
 Patch = pytest.MonkeyPatch
 Plant = Callable[[Patch], None]

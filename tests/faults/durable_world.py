@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 from interlock import Handle, Outcome, Quota, Rate, Runtime, TaskContext
 from interlock.journal.sqlite import SqliteJournal
-from interlock.testing.faulty_disk import FaultyDisk
-from interlock.testing.loop_writer import LoopWriter
 from interlock.testing.simulated_ports import EPOCH, simulated_ports
 from interlock.testing.virtual_loop import Fault, VirtualLoop
 from interlock.testing.virtual_run import VirtualRun, simulate
+from tests.simulation.faulty_disk import FaultyDisk
+from tests.simulation.loop_writer import LoopWriter
 
 SLOTS = 2
 RATE = Quota(2, 5.0)

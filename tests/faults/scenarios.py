@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from interlock import Claim, Quota, Rate, Retry, Task, write
-from interlock.testing.runs.story import Act, Place, Plan, Step, Story
+from tests.simulation.runtime.story import Act, Place, Plan, Step, Story
 
 WORK, WRITE = Step("work", 1.0), Step("write", path="a.py")
 A = (write("a.py"),)

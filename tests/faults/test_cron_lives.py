@@ -14,9 +14,9 @@ import pytest
 from interlock import AlreadyRunning, CronScheduler, Event, Kind, TaskContext
 from interlock.journal.reader import Reader
 from interlock.patterns.cron import cron_house
-from interlock.testing.faulty_disk import Fault, FaultyDisk
 from interlock.testing.interruptions import crash_at
 from tests.faults.cron_lives import NOON, Lives
+from tests.simulation.faulty_disk import Fault, FaultyDisk
 
 
 def row(cron: CronScheduler, job_id: str = "job") -> dict[str, Any]:

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from interlock.runtime.recovery.past import CUT_OFF_AT_MOST
-from interlock.testing.faulty_disk import Fault, FaultyDisk
 from interlock.testing.interruptions import crash_at
 from tests.faults.durable_judge import lost, violations
 from tests.faults.durable_plants import PLANTS, Plant
 from tests.faults.durable_scenarios import SCENARIOS, a_task_that_kills
 from tests.faults.durable_world import World
+from tests.simulation.faulty_disk import Fault, FaultyDisk
 
 PASSING = (Fault.ERROR, Fault.FULL, Fault.SHORT, Fault.UNSURE)
 CRASHES = (Fault.CRASH_BEFORE, Fault.CRASH_AFTER)

@@ -13,12 +13,12 @@ from typing import Any, Literal
 import pytest
 
 from interlock.testing.interruptions import interrupt_at
-from interlock.testing.runs.judge import violations_under_fault
-from interlock.testing.runs.play import Play
-from interlock.testing.runs.story import Story, all_plans
 from interlock.testing.simulated_task import SimulatedTask
 from interlock.testing.virtual_loop import Fault, VirtualLoop
 from tests.faults.scenarios import SCENARIOS
+from tests.simulation.runtime.judge import violations_under_fault
+from tests.simulation.runtime.play import Play
+from tests.simulation.runtime.story import Story, all_plans
 
 SEEDS = range(3)
 

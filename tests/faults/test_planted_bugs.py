@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from interlock.testing.planted import BUGS, first_seed
+from tests.simulation.kernel.planted import BUGS, first_seed
 
 SEEDS = range(500)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from interlock.testing.runs.planted import BUGS, first_seed
+from tests.simulation.runtime.planted import BUGS, first_seed
 
 SEEDS = range(500)
 

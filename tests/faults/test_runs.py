@@ -6,18 +6,18 @@ import os
 import subprocess
 import sys
 
-from interlock.testing.runs.judge import violations
-from interlock.testing.runs.planted import BUGS, first_seed
-from interlock.testing.runs.play import Play
-from interlock.testing.runs.shrink import shrink
-from interlock.testing.runs.simulate import run_seeds
-from interlock.testing.runs.storyteller import make_story
-from interlock.testing.runs.telling import tell
+from tests.simulation.runtime.judge import violations
+from tests.simulation.runtime.narration import tell
+from tests.simulation.runtime.planted import BUGS, first_seed
+from tests.simulation.runtime.play import Play
+from tests.simulation.runtime.shrink import shrink
+from tests.simulation.runtime.simulate import run_seeds
+from tests.simulation.runtime.storyteller import make_story
 
 SEEDS = range(400)
 TRACE = """
-from interlock.testing.runs.play import Play
-from interlock.testing.runs.storyteller import make_story
+from tests.simulation.runtime.play import Play
+from tests.simulation.runtime.storyteller import make_story
 plays = [Play(make_story(seed)).run() for seed in range(30)]
 print([play.result.fingerprint for play in plays if play.result])
 print([[(at, e.kind, e.task_id) for at, e in play.record.events] for play in plays])

@@ -6,15 +6,15 @@ import os
 import subprocess
 import sys
 
-from interlock.testing.shrink import shrink
-from interlock.testing.simulate import run_seeds, tell
-from interlock.testing.stories import make_script
-from interlock.testing.world import World
+from tests.simulation.kernel.shrink import shrink
+from tests.simulation.kernel.simulate import run_seeds, tell
+from tests.simulation.kernel.storyteller import make_script
+from tests.simulation.kernel.world import World
 
 SEEDS = range(300)
 TRACE = """
-from interlock.testing.stories import make_script
-from interlock.testing.world import World
+from tests.simulation.kernel.storyteller import make_script
+from tests.simulation.kernel.world import World
 print([World(make_script(seed)).run().trace_hash() for seed in range(40)])
 """
 

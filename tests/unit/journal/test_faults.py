@@ -18,9 +18,9 @@ from interlock.journal.sqlite import SqliteJournal
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import State
 from interlock.model.task import Task
-from interlock.testing.faulty_disk import Fault, FaultyDisk
-from interlock.testing.loop_writer import LoopWriter
 from interlock.testing.virtual_run import VirtualRun, simulate
+from tests.simulation.faulty_disk import Fault, FaultyDisk
+from tests.simulation.loop_writer import LoopWriter
 from tests.unit.journal.story import AGENT, KNOWN, Story
 
 PASSING = (Fault.ERROR, Fault.FULL, Fault.SHORT, Fault.UNSURE)

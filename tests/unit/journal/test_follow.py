@@ -10,9 +10,9 @@ from interlock.journal.follow import follow_async
 from interlock.journal.reader import Reader, Run
 from interlock.journal.schema.codec import Codec
 from interlock.model.event import Event, Kind
-from interlock.testing.faulty_disk import FaultyDisk
-from interlock.testing.loop_writer import LoopWriter
 from interlock.testing.virtual_run import simulate
+from tests.simulation.faulty_disk import FaultyDisk
+from tests.simulation.loop_writer import LoopWriter
 from tests.unit.journal.story import KNOWN, Story, opened
 
 

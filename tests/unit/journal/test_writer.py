@@ -16,7 +16,7 @@ from interlock.journal.disk import Disk
 from interlock.journal.reader import Reader
 from interlock.journal.sqlite import SqliteJournal
 from interlock.model.event import Kind
-from interlock.testing.faulty_disk import Fault, FaultyDisk
+from tests.simulation.faulty_disk import Fault, FaultyDisk
 from tests.unit.journal.story import KNOWN, Story, opened, run
 
 

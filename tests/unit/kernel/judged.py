@@ -26,7 +26,7 @@ from interlock.model.outcome import ErrorRecord, State
 from interlock.model.progress import Progress
 from interlock.model.task import Task
 from interlock.model.why import Explanation
-from interlock.testing.oracle import Oracle
+from tests.simulation.kernel.oracle import Oracle
 
 BOOM = ErrorRecord("Boom", "it went wrong")
 FATAL = ErrorRecord("Fatal", "no use trying again", retryable=False)

@@ -1,0 +1,111 @@
+"""Brute-force sums of counted resources, with what ancestors lend to their descendants.
+
+What a task holds its descendants may use. How much of that is lent out at a moment depends on
+who came first, so there are two views: `lacking` is cautious (nobody who does not lack in it may
+be left waiting), `exceeding` is generous (nothing that exceeds in it may be granted).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from interlock.model.claim import Claim, Mode
+from tests.simulation.kernel.shadow import Attempt, Item, Shadow
+
+
+def lacking(shadow: Shadow, item: Item, claims: tuple[Claim, ...]) -> list[Claim]:
+    """The counted claims of which there may be too little for that task."""
+    family = list(item.above()) + ([item.attempt] if item.running and item.attempt else [])
+    short = []
+    for claim in shadow.counted(claims):
+        held = users(shadow, claim.resource)
+        foreign = [c for a, c in held if a not in family]
+        alone = claim.mode is Mode.EXCLUSIVE or any(c.mode is Mode.EXCLUSIVE for _, c in held)
+        if (alone and foreign) or (claim.mode is Mode.EXCLUSIVE and not _size(shadow, claim)):
+            short.append(claim)
+        elif not alone or len(foreign) == len(held):
+            left = shadow.capacities[claim.resource] - sum(c.amount for _, c in held)
+            alive = shadow.alive.values()
+            lent = sum(lendable(shadow, claim.resource, a, alive) for a in item.above())
+            if claim.amount > max(0, left) + lent:
+                short.append(claim)
+        elif claim.amount > shadow.capacities[claim.resource]:
+            short.append(claim)  # an ancestor has all of it, which a throttle has made less
+    return short
+
+
+def lendable(shadow: Shadow, resource: str, lender: Attempt, holders: Iterable[Attempt]) -> int:
+    """What a lender surely has left of what it holds, if these are all who hold any."""
+    held = [(a, c) for a, c in users(shadow, resource) if a in holders]
+    own = sum(c.amount for a, c in held if a is lender)
+    return max(0, own - sum(c.amount for a, c in held if lender in a.item.above()))
+
+
+def exceeding(shadow: Shadow, item: Item, claims: tuple[Claim, ...]) -> list[Claim]:
+    """The counted claims that are certainly more than is left for that task."""
+    over = []
+    for claim in shadow.counted(claims):
+        family = [item.attempt, *item.above()]
+        foreign = [c for a, c in users(shadow, claim.resource) if a not in family]
+        alone = claim.mode is Mode.EXCLUSIVE or any(c.mode is Mode.EXCLUSIVE for c in foreign)
+        before = usage(shadow, claim.resource, shadow.alive.values())
+        after = usage(shadow, claim.resource, shadow.alive.values(), item, claim)
+        capacity = shadow.capacities[claim.resource]
+        grows = after > before and after > capacity
+        of_nothing = claim.mode is Mode.EXCLUSIVE and not capacity
+        if grows or of_nothing or (alone and foreign):
+            over.append(claim)
+    return over
+
+
+def usage(
+    shadow: Shadow,
+    resource: str,
+    attempts: Iterable[Attempt],
+    item: Item | None = None,
+    claim: Claim | None = None,
+) -> int:
+    """How much these attempts hold together, and `item` too if it had that claim.
+
+    An attempt and its descendants together use what it holds, or more where they need more.
+    """
+    # Whoever has all of it has what there was when it came, perhaps more than there is now.
+    own: dict[Attempt | None, int] = {
+        a: sum(
+            shadow.most[resource] if c.mode is Mode.EXCLUSIVE else c.amount
+            for c in a.claims
+            if c.resource == resource and not c.is_path
+        )
+        for a in attempts
+    }
+    if item is not None and claim is not None:
+        asker = item.attempt if item.attempt in own else None
+        own[asker] = own.get(asker, 0) + _size(shadow, claim)
+    lines = []
+    for holder in own:
+        of = holder.item if holder is not None else item
+        lines.append((list(of.above()) if of else [], holder))
+    below: dict[Attempt | None, int] = {}
+    total = 0
+    for above, holder in sorted(lines, key=lambda line: -len(line[0])):
+        used = max(own[holder], below.get(holder, 0))
+        lender = next((a for a in above if a in own), None)
+        if lender is None:
+            total += used
+        else:
+            below[lender] = below.get(lender, 0) + used
+    return total
+
+
+def users(shadow: Shadow, resource: str) -> list[tuple[Attempt, Claim]]:
+    """Alive attempts that hold some of a counted resource, and how."""
+    return [
+        (a, c)
+        for a in shadow.alive.values()
+        for c in a.claims
+        if c.resource == resource and not c.is_path
+    ]
+
+
+def _size(shadow: Shadow, claim: Claim) -> int:
+    return shadow.capacities[claim.resource] if claim.mode is Mode.EXCLUSIVE else claim.amount

@@ -1,0 +1,145 @@
+"""Which waits in mid-flight can never end, found by letting everything else finish."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from interlock.model.claim import Claim, Mode, uses
+from interlock.model.task import Task
+from tests.simulation.kernel.amounts import lendable, usage
+from tests.simulation.kernel.shadow import Attempt, Item, Request, Shadow
+
+_NOT_ASKED = -1
+"""The number of a request that is only imagined."""
+_CIRCULAR = ("extend", "tasks")
+"""The waits that can be part of a circle: a rate comes back by itself, a person answers."""
+
+
+def stuck(shadow: Shadow) -> list[Attempt]:
+    """The attempts that wait for each other round a circle, or for somebody in one.
+
+    A capacity that was lowered may be raised again, so the most there has been counts.
+    """
+    return _Hope(shadow, shadow.most, cautious=False).unsubmitted()
+
+
+def may_be_stuck(shadow: Shadow) -> list[Attempt]:
+    """The same with capacities as they are, and nobody giving up what it could have borrowed.
+
+    What a task took before its parent had it to lend, it does not give back until it ends.
+    """
+    return _Hope(shadow, shadow.capacities, cautious=True).unsubmitted()
+
+
+def would_hang(shadow: Shadow, parent: Attempt, tasks: tuple[Task, ...]) -> bool:
+    """Whether a parent that waited for these children could wait for ever."""
+    children = {t.id: Item(t, shadow.now, parent, None) for t in tasks}
+    parent.requests[_NOT_ASKED] = Request("tasks", _NOT_ASKED, tasks=tuple(children))
+    shadow.items.update(children)
+    shadow.open.update(children)
+    hangs = depends_on_order(shadow) or parent in may_be_stuck(shadow)
+    del parent.requests[_NOT_ASKED]
+    for name in children:
+        del shadow.items[name], shadow.open[name]
+    return hangs
+
+
+def depends_on_order(shadow: Shadow) -> bool:
+    """Whether somebody has several waits open, so that what is granted first may decide.
+
+    The kernel then denies what could end in a circle, without knowing that it would.
+    """
+    waits = Counter(a for a, request in shadow.waits() if request.kind in _CIRCULAR)
+    return any(many > 1 for many in waits.values())
+
+
+class _Hope:
+    """Whoever does not wait in mid-flight is taken to finish and give back what it holds.
+
+    Then whoever can go on is let finish too, and so on. What is left over is stuck.
+    """
+
+    def __init__(self, shadow: Shadow, most: Mapping[str, int], *, cautious: bool) -> None:
+        self.shadow = shadow
+        self.most = most
+        self.cautious = cautious
+        waits = (a for a, r in shadow.waits() if r.kind in _CIRCULAR)
+        self.held = dict.fromkeys(waits)
+        self.queued: dict[Item, None] = {}
+
+    def unsubmitted(self) -> list[Attempt]:
+        if not self.held:
+            return []
+        idle = (i for i in self.shadow.open.values() if i.attempt is None or i.attempt.over)
+        self.queued = dict.fromkeys(idle)
+        progress = True
+        while self.held and progress:
+            progress = False
+            for attempt in list(self.held):
+                if self._can_go_on(attempt):
+                    del self.held[attempt]
+                    progress = True
+            for item in list(self.queued):
+                if self._can_run(item):
+                    del self.queued[item]
+                    progress = True
+        return list(self.held)
+
+    def _can_go_on(self, attempt: Attempt) -> bool:
+        """Whether everything that an attempt waits for could be there at the same time."""
+        names = [name for request in attempt.requests.values() for name in request.tasks]
+        if not self.shadow.needed_for(names).isdisjoint({attempt.item, *attempt.item.ancestors()}):
+            return False  # It is over itself when one of those ends.
+        parent = attempt.item.parent
+        if not self.cautious and parent is not None and parent not in self.held:
+            return True  # It comes to its end with its parent, which nothing keeps from ending.
+        requests = attempt.requests.values()
+        if any(map(self._unfinished, names)):
+            return False
+        claims = [c for request in requests for c in request.claims]
+        # What one request was granted the others cannot have: an attempt gives nothing back.
+        counted = self.shadow.counted
+        asked = Counter(name for r in requests for name in {c.resource for c in counted(r.claims)})
+        for name in (name for name, times in asked.items() if times > 1):
+            parts = [c for c in claims if c.resource == name and not c.is_path]
+            total = sum(c.amount for c in parts)
+            if total > self.most[name] or any(c.mode is Mode.EXCLUSIVE for c in parts):
+                return False
+            claims = [c for c in claims if c not in parts] + [uses(name, total)]
+        return self._free(attempt.item, tuple(claims))
+
+    def _can_run(self, item: Item) -> bool:
+        if any(self._unfinished(name) for name in item.task.after):
+            return False
+        return self._free(item, item.task.claims)
+
+    def _unfinished(self, name: str) -> bool:
+        item = self.shadow.items[name]
+        return item.status is None and (item in self.queued or item.attempt in self.held)
+
+    def _free(self, item: Item, claims: tuple[Claim, ...]) -> bool:
+        """Whether the claims could be granted if only the attempts that are left held any."""
+        family = {item, *item.ancestors()}
+        others = [a for a in self.held if a.item not in family]
+        if any(self.shadow.clash(claims, a.claims) for a in others):
+            return False
+        return all(self._enough(item, claim, others) for claim in self.shadow.counted(claims))
+
+    def _enough(self, item: Item, claim: Claim, others: list[Attempt]) -> bool:
+        shadow, name = self.shadow, claim.resource
+        theirs = [c for a in others for c in shadow.counted(a.claims) if c.resource == name]
+        if theirs and (
+            claim.mode is Mode.EXCLUSIVE or any(c.mode is Mode.EXCLUSIVE for c in theirs)
+        ):
+            return False
+        # What nobody but the capacity keeps away may still come; only holders make it endless.
+        before = usage(shadow, name, self.held)
+        after = usage(shadow, name, self.held, item, claim)
+        if self.held and after > before and after > max(self.most[name], claim.amount):
+            return False
+        if not self.cautious or not theirs:
+            return True
+        total = sum(usage(shadow, name, [a]) for a in self.held)
+        lent = sum(lendable(shadow, name, a, self.held) for a in item.above())
+        return claim.amount <= max(0, self.most[name] - total) + lent

@@ -1,0 +1,78 @@
+"""Planted bugs: who is woken, and in which order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from interlock.kernel import admission as admission_module
+from interlock.kernel.admission import Admission
+from interlock.kernel.table import Table
+from tests.simulation.planting import plant
+
+# Waking
+
+
+@plant("a release wakes nobody", Admission, "_released")
+def _(original: Any) -> Any:
+    return lambda self, point: None
+
+
+@plant("a release wakes only one kind of waiter", Admission, "_released")
+def _(original: Any) -> Any:
+    def released(self: Any, point: Any) -> None:
+        if point.shelves:
+            self._list_shelf(next(iter(point.shelves.values())))
+
+    return released
+
+
+@plant("amounts that come back wake nobody", Admission, "reopen")
+def _(original: Any) -> Any:
+    return lambda self, meter: original(self, meter) if meter.window is not None else None
+
+
+@plant("a task with a new priority is lost", Admission, "_rekey")
+def _(original: Any) -> Any:
+    return lambda self, waiter, rank: setattr(waiter, "item", (rank, waiter.arrival, waiter))
+
+
+# Order
+
+
+@plant("reservations are ignored", Table, "_closed")
+def _(original: Any) -> Any:
+    return lambda self, point, place, writes, waiter: False
+
+
+@plant("nobody ever reserves", Admission, "_close_lines")
+def _(original: Any) -> Any:
+    return lambda self, waiter: None
+
+
+@plant("one who is blocked by a zombie holds everybody back", Admission, "_zombie_blocks")
+def _(original: Any) -> Any:
+    return lambda self, waiter: False
+
+
+@plant("a withdrawn reservation keeps standing", Admission, "withdraw")
+def _(original: Any) -> Any:
+    def withdraw(self: Any, waiter: Any) -> None:
+        self.closers.pop(waiter, None)
+        original(self, waiter)
+
+    return withdraw
+
+
+@plant("those whom a reservation held back are forgotten", Admission, "_unpark")
+def _(original: Any) -> Any:
+    return lambda self, shelf: None
+
+
+@plant("a new priority takes the turn of one who was passed too often", Admission, "prioritize")
+def _(original: Any) -> Any:
+    return lambda self, waiter, priority: self._rekey(waiter, (-priority, *waiter.item[0][1:]))
+
+
+@plant("patterns are passed by whoever starts near them", admission_module, "conflicts_at")
+def _(original: Any) -> Any:
+    return lambda point, waiter, place, writes: True

@@ -1,0 +1,141 @@
+"""Planted bugs: attempts that wait in mid-flight, also for several things at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from interlock.kernel import requests as midflight_module
+from interlock.kernel.admission import Admission
+from interlock.kernel.records import Wait
+from interlock.kernel.requests import Midflight
+from interlock.model.outcome import State
+from tests.simulation.planting import plant
+
+
+@plant("a circle of extensions is not denied", midflight_module, "who_hangs")
+def _(original: Any) -> Any:
+    return lambda *arguments: frozenset()
+
+
+@plant("a wait for an ancestor is not denied", midflight_module, "outlived")
+def _(original: Any) -> Any:
+    return lambda *arguments: False
+
+
+@plant("only parents hear that a task they wait for has ended", Midflight, "task_ended")
+def _(original: Any) -> Any:
+    def task_ended(self: Any, task_id: str) -> None:
+        waits = self.awaited.get(task_id, ())
+        for request in [r for r in waits if task_id not in (r.attempt.entry.extras.children or {})]:
+            del waits[request], request.tasks[task_id]
+        original(self, task_id)
+
+    return task_ended
+
+
+@plant("what is waited for is held back like anything else", Admission, "let_pass")
+def _(original: Any) -> Any:
+    return lambda self, waiter: None
+
+
+@plant("a wait for several tasks is over with the first of them", Midflight, "task_ended")
+def _(original: Any) -> Any:
+    def task_ended(self: Any, task_id: str) -> None:
+        for request in self.awaited.get(task_id, ()):
+            for other in [name for name in request.tasks if name != task_id]:
+                del request.tasks[other], self.awaited[other][request]
+        original(self, task_id)
+
+    return task_ended
+
+
+@plant("whoever asks a person keeps the slot", Midflight, "_lend")
+def _(original: Any) -> Any:
+    def lend(self: Any, attempt: Any) -> None:
+        if attempt.entry.state is not State.RUNNING or any(
+            request.question for request in attempt.requests.values()
+        ):
+            return
+        original(self, attempt)
+
+    return lend
+
+
+@plant("whoever was answered goes on without a slot", Midflight, "_return")
+def _(original: Any) -> Any:
+    return lambda self, request: self._resume(request)
+
+
+@plant("two waits of one attempt take two slots", Midflight, "granted")
+def _(original: Any) -> Any:
+    def granted(self: Any, request: Any) -> None:
+        self._run.admission.slots.used += len(request.attempt.requests) > 1
+        original(self, request)
+
+    return granted
+
+
+@plant("the waits of an attempt do not hear what became of its slot", Midflight, "_reseat")
+def _(original: Any) -> Any:
+    return lambda self, attempt: None
+
+
+@plant("the end of an attempt leaves one of its waits in line", Midflight, "abandon")
+def _(original: Any) -> Any:
+    def abandon(self: Any, attempt: Any) -> None:
+        if len(attempt.requests) > 1:
+            attempt.requests.popitem()
+        original(self, attempt)
+
+    return abandon
+
+
+@plant("whoever withdraws a wait goes on without a slot", Midflight, "_return")
+def _(original: Any) -> Any:
+    def go_on(self: Any, request: Any) -> None:
+        if request.wait is Wait.SLOT:
+            self._resume(request)
+        else:
+            original(self, request)
+
+    return go_on
+
+
+@plant("claims that were withdrawn are granted all the same", Midflight, "withdraw")
+def _(original: Any) -> Any:
+    def withdraw(self: Any, stimulus: Any) -> None:
+        waits = [r for r in self.waiting if r.is_it(stimulus.token, stimulus.request)]
+        if not any(request.wait is Wait.CLAIMS for request in waits):
+            original(self, stimulus)
+
+    return withdraw
+
+
+@plant("a withdrawn extension is said to be granted", Midflight, "withdraw")
+def _(original: Any) -> Any:
+    def withdraw(self: Any, stimulus: Any) -> None:
+        waits = [r for r in self.waiting if r.is_it(stimulus.token, stimulus.request)]
+        claims = [(request, request.claims) for request in waits if request.wait is Wait.CLAIMS]
+        original(self, stimulus)
+        for request, asked in claims:
+            request.wait, request.claims = Wait.CLAIMS, asked
+
+    return withdraw
+
+
+@plant("a question that was withdrawn still needs somebody", Midflight, "_ask_no_more")
+def _(original: Any) -> Any:
+    def ask_no_more(self: Any, attempt: Any, why: str) -> None:
+        if why != "withdrawn":
+            original(self, attempt, why)
+
+    return ask_no_more
+
+
+@plant("who withdraws what was just answered hears nothing", Midflight, "withdraw")
+def _(original: Any) -> Any:
+    def withdraw(self: Any, stimulus: Any) -> None:
+        if any(request.is_it(stimulus.token, stimulus.request) for request in self.waiting):
+            original(self, stimulus)
+
+    return withdraw

@@ -1,0 +1,218 @@
+"""Bugs planted in the runtime on purpose: a judge of runs that misses one is not good enough.
+
+Each is a small change inside the real runtime, of the kind that somebody could really make; some
+were really made. Its name says what goes wrong.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from interlock.execution.callables.coroutines import Coroutines
+from interlock.kernel import stimuli as s
+from interlock.runtime import lifecycle as life
+from interlock.runtime import submitting
+from interlock.runtime.attempts import Attempts
+from interlock.runtime.lifecycle import Life
+from interlock.runtime.record import Record
+from interlock.runtime.shell import Shell
+from interlock.runtime.turn import Turn
+from interlock.runtime.waits import Waits
+from tests.simulation.planting import Bugs, plant
+from tests.simulation.runtime.judge import violations
+from tests.simulation.runtime.play import Play
+from tests.simulation.runtime.storyteller import make_story
+
+BUGS: Bugs = {}
+_CLUMSY = ("AttributeError", "TypeError", "NameError", "UnboundLocalError")
+"""What a planted bug that no longer fits the runtime would raise; that would prove nothing."""
+
+
+def first_seed(name: str, seeds: range) -> int | None:
+    """The first of these seeds in whose run the planted bug, and nothing else, is noticed."""
+    for seed in seeds:
+        story = make_story(seed)
+        with BUGS[name]():
+            found = violations(Play(story).run())
+        clumsy = [text for text in found if any(each in text for each in _CLUMSY)]
+        assert not clumsy, f"the bug does not fit the runtime any more: {clumsy[0]}"
+        if found and not violations(Play(story).run()):
+            return seed
+    return None
+
+
+# Journal and events
+
+
+@plant("effects do not wait for the journal", Shell, "_commit", BUGS)
+def _(original: Any) -> Any:
+    def commit(self: Any) -> None:
+        turn = self.record.take()
+        todo, self._todo = self._todo, []
+        pending = self.record.append(turn) if turn else None
+        if pending is not None:
+            self.loop.create_task(pending)
+        self._perform(turn, todo)
+
+    return commit
+
+
+@plant("events are numbered twice", Record, "take", BUGS)
+def _(original: Any) -> Any:
+    def take(self: Any) -> Any:
+        turn = original(self)
+        self.turn = Turn(max(1, turn.last), self._epoch)
+        return turn
+
+    return take
+
+
+@plant("a listener that raises ends the run", Record, "publish", BUGS)
+def _(original: Any) -> Any:
+    def publish(self: Any, events: Any) -> None:
+        for listener in tuple(self._listeners):
+            for event in events:
+                listener(event)
+        self._wake()
+
+    return publish
+
+
+# Attempts
+
+
+@plant("claims are released when an attempt is told to stop", Attempts, "stop", BUGS)
+def _(original: Any) -> Any:
+    def stop(self: Any, stop: Any) -> None:
+        original(self, stop)
+        self._shell.report(s.Gone(stop.task_id, stop.token))
+
+    return stop
+
+
+@plant("who waits in mid-flight is not told to stop", Attempts, "stop", BUGS)
+def _(original: Any) -> Any:
+    def stop(self: Any, stop: Any) -> None:
+        context = self.alive.get(stop.token)
+        if context is not None:
+            context._backend.cancel(stop.token, self.grace)
+
+    return stop
+
+
+@plant("an attempt that was called off begins all the same", Attempts, "close", BUGS)
+def _(original: Any) -> Any:
+    return lambda self, token: original(self, token) if token in self.alive else None
+
+
+@plant("the number of attempts starts anew", Attempts, "start", BUGS)
+def _(original: Any) -> Any:
+    return lambda self, start: original(self, start._replace(attempt=1))
+
+
+@plant("an attempt that is cancelled before its first step is never gone",
+       Coroutines, "_report_unstarted", BUGS)  # fmt: skip
+def _(original: Any) -> Any:
+    return lambda self, job, task: None
+
+
+@plant("who swallows a cancellation is not told again", Coroutines, "cancel", BUGS)
+def _(original: Any) -> Any:
+    def cancel(self: Any, token: int, grace: float) -> None:
+        if token in self._tasks:
+            self._tasks[token].cancel()
+
+    return cancel
+
+
+@plant("of several reports in one turn only the last counts", Shell, "report", BUGS)
+def _(original: Any) -> Any:
+    def report(self: Any, report: Any) -> None:
+        self._reports.clear()
+        original(self, report)
+
+    return report
+
+
+@plant("an earlier timer does not replace a later one", Shell, "_set_timer", BUGS)
+def _(original: Any) -> Any:
+    def set_timer(self: Any, at: float | None) -> None:
+        before = self._timer
+        late = before is not None and not before.cancelled() and before.when() > self.loop.time()
+        if not (late and at is not None and self._zero + at < before.when()):
+            original(self, at)
+
+    return set_timer
+
+
+# Waits
+
+
+@plant("a slot is kept while waiting for other tasks", Waits, "ends", BUGS)
+def _(original: Any) -> Any:
+    async def ends(self: Any, handles: Any) -> None:
+        for handle in list(handles):
+            await handle.settled()
+
+    return ends
+
+
+@plant("who gives up waiting goes on without a slot", Waits, "_withdraw", BUGS)
+def _(original: Any) -> Any:
+    async def withdraw(self: Any, context: Any, number: int) -> None:
+        return None
+
+    return withdraw
+
+
+@plant("a denied wait is never answered", Waits, "deny", BUGS)
+def _(original: Any) -> Any:
+    return lambda self, token, number, task_id, reason: None
+
+
+@plant("questions of one task get each other's answers", Waits, "answer", BUGS)
+def _(original: Any) -> Any:
+    def answer(self: Any, task_id: str, answer: str) -> None:
+        original(self, self.questions()[0].task_id if self.questions() else task_id, answer)
+
+    return answer
+
+
+# The end of a run
+
+
+@plant("a cancellation interrupts the exit", Life, "_wait", BUGS)
+def _(original: Any) -> Any:
+    async def wait(self: Any, condition: Any, most: float | None, **how: Any) -> None:
+        if not condition():
+            await asyncio.wait([self.shell.conditions.once(condition)], timeout=most)
+
+    return wait
+
+
+@plant("leaving by an exception does not stop what runs", Life, "_stop_everything", BUGS)
+def _(original: Any) -> Any:
+    return lambda self: None
+
+
+@plant("what is left of an earlier run holds nothing", life, "left_in", BUGS)
+def _(original: Any) -> Any:
+    return lambda workspace: ()
+
+
+@plant("leaving does not wait for who is being killed", Attempts, "none_killable", BUGS)
+def _(original: Any) -> Any:
+    return lambda self: True
+
+
+@plant("a run goes on when its caller has gone", submitting, "_run", BUGS)
+def _(original: Any) -> Any:
+    async def run(
+        shell: Any, tasks: Any, parent: Any, fail_fast: bool, deadline: float | None
+    ) -> Any:
+        work = asyncio.ensure_future(original(shell, tasks, parent, fail_fast, deadline))
+        work.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return await asyncio.shield(work)
+
+    return run
