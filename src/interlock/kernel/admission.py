@@ -31,31 +31,33 @@ from interlock.kernel.waiters import (
     Item,
     Needs,
     Profile,
+    ProxyWaiter,
     Rank,
-    StandIn,
     Traits,
     Waiter,
 )
 
-FIRST: Rank = (float("-inf"), 0.0, 0.0)
+REQUEST_RANK: Rank = (float("-inf"), 0.0, 0.0)
 """Before every priority: waits in mid-flight."""
-RESERVED: Rank = (-1e301, 0.0, 0.0)
+RESERVED_RANK: Rank = (-1e301, 0.0, 0.0)
 """Next: amounts are kept for it."""
-URGENT: Rank = (-1e300, 0.0, 0.0)
+DUE_RANK: Rank = (-1e300, 0.0, 0.0)
 """Before every priority: overtaken too often."""
 
 _LOOKS = 3
 """At how many waiters a start looks to find one that lacks only capacity."""
 
-_Opened = list[tuple[Item, int, Profile]]
+_ReadyHeap = list[tuple[Item, int, Profile]]
 
 
 class Admission:
     """The queue in front of the claim table."""
 
-    def __init__(self, table: Table, strict: bool, zombies_hold_slots: bool = True) -> None:
+    def __init__(
+        self, table: Table, strict_priority: bool, zombies_hold_slots: bool = True
+    ) -> None:
         self.table = table
-        self._strict = strict
+        self._strict_priority = strict_priority
         """Priority is a promise: to start before those with less of it overtakes nobody."""
         self._zombies_hold_slots = zombies_hold_slots
         self.slots = table.slots
@@ -71,13 +73,13 @@ class Admission:
         self.zombies: dict[Grant, None] = {}
         self.rationed: dict[Meter, None] = {}
         """Meters that give out only so much more: whoever waits for them holds nobody back."""
-        self.closers: dict[Waiter, None] = {}
+        self.due_waiters: dict[Waiter, None] = {}
         """Waiters that nobody younger may pass, unless a zombie blocks them."""
         self.reserved: dict[Waiter, None] = {}
         """Waiters that lack only capacity, and after which nobody may take any."""
-        self._opened: _Opened = []
+        self._ready: _ReadyHeap = []
         """A heap of the profiles that have a shelf listed and are not known to lack capacity."""
-        self._seated: _Opened = []
+        self._ready_with_slot: _ReadyHeap = []
         """The same for those who need no slot."""
         self._serial = 0
         self._waiting_to_resume: dict[Profile, None] = {}
@@ -115,9 +117,9 @@ class Admission:
             # The one it was given may have been dropped while it did not wait.
             waiter.profile = profile = self.profile(profile.traits)
         profile.count += 1
-        if not profile.midflight:
+        if not profile.is_request:
             for place, writes in waiter.needs:
-                for point in place.queues:
+                for point in place.lines_at:
                     line = point.writing if writes else point.reading
                     (line or point.line(writes)).join(waiter)
             self.slots.line.join(waiter)
@@ -125,7 +127,7 @@ class Admission:
                 meter.line.join(waiter)
         self._place(waiter)
 
-    def let_pass(self, waiter: Waiter) -> None:
+    def make_exempt(self, waiter: Waiter) -> None:
         """Something that runs waits for this one: it passes reservations from now on.
 
         What the due one waits for may be that very attempt, so to hold this one back could be a
@@ -137,7 +139,7 @@ class Admission:
         assert waiter.item is not None
         old.count -= 1
         self.forget_profile(old)
-        waiter.profile = self.profile(old.traits._replace(needed=True))
+        waiter.profile = self.profile(old.traits._replace(is_awaited=True))
         waiter.profile.count += 1
         waiter.item = (*waiter.item[:2], waiter)
         self._place(waiter)
@@ -146,7 +148,7 @@ class Admission:
         """Give a waiter another priority; whoever nobody may pass stays first all the same."""
         assert waiter.item is not None
         rank = waiter.item[0]
-        if rank > URGENT:
+        if rank > DUE_RANK:
             self._rekey(waiter, (-priority, *rank[1:]))
 
     def _rekey(self, waiter: Waiter, rank: Rank) -> None:
@@ -192,18 +194,18 @@ class Admission:
             self.forget_profile(profile)
         if self.reserved and waiter in self.reserved:
             self._unreserve(waiter)
-        if profile.midflight:
+        if profile.is_request:
             return
         for place, writes in waiter.needs:
-            for point in place.queues:
+            for point in place.lines_at:
                 line = point.writing if writes else point.reading
                 (line or point.line(writes)).leave(waiter)
         self.slots.line.leave(waiter)
         for meter, _ in profile.amounts:
             meter.line.leave(waiter)
-        if self.closers and waiter in self.closers:
-            del self.closers[waiter]
-            self._open_lines(waiter)
+        if self.due_waiters and waiter in self.due_waiters:
+            del self.due_waiters[waiter]
+            self._suspend_due(waiter)
 
     # -- listing ------------------------------------------------------------------------
 
@@ -224,7 +226,7 @@ class Admission:
     def _list_profile(self, profile: Profile, best: Item) -> None:
         self._serial += 1
         profile.listed = (best, self._serial, profile)
-        heappush(self._seated if profile.seated else self._opened, profile.listed)
+        heappush(self._ready_with_slot if profile.has_slot else self._ready, profile.listed)
 
     def _best(self, profile: Profile) -> Item | None:
         """The first waiter of a profile that might be able to start."""
@@ -270,36 +272,36 @@ class Admission:
         """
         if self.reserved:
             self._review_reserved()
-        if self._seated:
-            found = self._choose_from(self._seated)
+        if self._ready_with_slot:
+            found = self._choose_from(self._ready_with_slot)
             if found is not None:
                 return found
         slots = self.slots
-        if self._opened and slots.used < slots.capacity:
-            return self._choose_from(self._opened)
+        if self._ready and slots.used < slots.capacity:
+            return self._choose_from(self._ready)
         return None
 
-    def _choose_from(self, opened: _Opened) -> Waiter | None:
-        while opened:
-            listed = opened[0]
+    def _choose_from(self, heap: _ReadyHeap) -> Waiter | None:
+        while heap:
+            listed = heap[0]
             profile = listed[2]
             if listed is not profile.listed:
-                heappop(opened)
+                heappop(heap)
                 continue
             best = self._best(profile)
             if best is None:
-                heappop(opened)
+                heappop(heap)
                 profile.listed = None
                 continue
             if best is not listed[0]:
                 self._serial += 1
                 profile.listed = listed = (best, self._serial, profile)
-                heapreplace(opened, listed)
-                if opened[0] is not listed:
+                heapreplace(heap, listed)
+                if heap[0] is not listed:
                     continue
             waiter = best[2]
             if (profile.amounts or self.paused or self.draining) and self._set_aside(waiter):
-                heappop(opened)
+                heappop(heap)
                 profile.listed = None
                 continue
             shelf, writes = waiter.shelf, waiter.writes_there
@@ -314,7 +316,7 @@ class Admission:
             if waiter in self.reserved:
                 self._unreserve(waiter)
                 # It was put back with a new item; it is to have one that is nowhere.
-                waiter.item = (URGENT, waiter.arrival, waiter)
+                waiter.item = (DUE_RANK, waiter.arrival, waiter)
             if blocked[0] is shelf.point and blocked[1] is writes:
                 shelf.parked.append(waiter.item or best)
             else:
@@ -324,7 +326,7 @@ class Admission:
     def _set_aside(self, waiter: Waiter) -> bool:
         """Whether a whole profile has to wait: for capacity, or for the end of a pause."""
         profile = waiter.profile
-        if not profile.midflight and (self.paused or (self.draining and not profile.exempt)):
+        if not profile.is_request and (self.paused or (self.draining and not profile.exempt)):
             self._waiting_to_resume[profile] = None
             return True
         meter = profile.short(waiter) if profile.amounts else None
@@ -338,7 +340,7 @@ class Admission:
         """Hold what the waiter needs, with a slot if it has none."""
         self.grants[grant] = None
         profile, needs = waiter.profile, waiter.needs
-        if not profile.seated:
+        if not profile.has_slot:
             self.slots.used += 1
             grant.holds_slot = True
         self.table.mark(needs, 1)
@@ -370,13 +372,13 @@ class Admission:
             del self.zombies[grant]
             for meter in grant.amounts:
                 meter.zombies -= 1
-            self._review_closers()
+            self._review_due()
 
     def occupy(self, grant: Grant, needs: Needs, amounts: Amounts) -> None:
         """Something outside holds this, whoever else does: to others it is a zombie."""
         self.take(
             grant,
-            StandIn(grant, needs, Profile(Traits(amounts, seated=True)), self.turn),
+            ProxyWaiter(grant, needs, Profile(Traits(amounts, has_slot=True)), self.turn),
             grant.since,
         )
         self.make_zombie(grant)
@@ -398,7 +400,7 @@ class Admission:
             self.rationed[meter] = None
         else:
             self.rationed.pop(meter, None)
-        self._review_closers()
+        self._review_due()
         self.reopen(meter)
 
     def _relist(self, profiles: Iterable[Profile]) -> None:
@@ -419,7 +421,7 @@ class Admission:
                 meter.zombies += 1
                 if meter.reserved is not None:
                     self.reopen(meter)
-            self._review_closers()
+            self._review_due()
 
     # -- bounded overtaking ---------------------------------------------------------------
 
@@ -427,73 +429,73 @@ class Admission:
         """Count those whom this start goes past."""
         turn = waiter.turn
         for place, writes in waiter.needs:
-            for point in place.passes:
+            for point in place.overtakes_at:
                 line = point.writing
                 if line is not None and line.live and line.items[line.start].turn < turn:
                     self._overtake_in(line, point, waiter, place, writes)
                 line = point.reading if writes else None
                 if line is not None and line.live and line.items[line.start].turn < turn:
                     self._overtake_in(line, point, waiter, place, writes)
-        self._pass_meter(self.slots, waiter)
+        self._overtake_at_meter(self.slots, waiter)
         for meter, _ in waiter.profile.amounts:
-            self._pass_meter(meter, waiter)
+            self._overtake_at_meter(meter, waiter)
 
     def _overtake_in(
         self, line: Line, point: Point, waiter: Waiter, place: Place, writes: bool
     ) -> None:
         limit = 2 * self.slots.capacity
-        passer = waiter.arrival
+        overtaker = waiter.arrival
         for older in line.older(waiter):
-            if older.passed.last_passer == passer or self._outranks(waiter, older):
+            if older.overtaken.last_overtaker == overtaker or self._outranks(waiter, older):
                 continue
             # Patterns stand in the line of their prefix folder without meeting all of it.
             patterned = waiter.profile.patterned or older.profile.patterned
             if patterned and not conflicts_at(point, older, place, writes):
                 continue
-            passed = older.was_passed()
-            passed.last_passer = passer
+            overtaken = older.own_overtaken()
+            overtaken.last_overtaker = overtaker
             if (self.zombies or self.rationed) and self._is_held_up(older):
                 continue
-            passed.times += 1
-            if passed.times >= limit and older not in self.closers:
-                self.closers[older] = None
-                self._close_lines(older)
+            overtaken.times += 1
+            if overtaken.times >= limit and older not in self.due_waiters:
+                self.due_waiters[older] = None
+                self._make_due(older)
 
     def _outranks(self, waiter: Waiter, older: Waiter) -> bool:
-        if not self._strict:
+        if not self._strict_priority:
             return False
         assert waiter.item is not None
         assert older.item is not None
         return waiter.item[0][0] < older.item[0][0]
 
-    def _close_lines(self, waiter: Waiter) -> None:
-        waiter.was_passed().closes = True
-        self.table.closing += 1
-        for point, writes in _stands(waiter):
-            point.close(waiter, writes)
-        self._urge(waiter)
+    def _make_due(self, waiter: Waiter) -> None:
+        waiter.own_overtaken().is_due = True
+        self.table.due_count += 1
+        for point, writes in _lines_of(waiter):
+            point.add_due(waiter, writes)
+        self._rank_as_due(waiter)
 
-    def _open_lines(self, waiter: Waiter) -> None:
+    def _suspend_due(self, waiter: Waiter) -> None:
         """A waiter holds nobody back any more: those it did may have a chance."""
-        if not waiter.passed.closes:
+        if not waiter.overtaken.is_due:
             return
-        waiter.passed.closes = False
-        self.table.closing -= 1
-        for point, writes in _stands(waiter):
-            point.reopen(waiter, writes)
-        for point, _ in _stands(waiter):
-            parked = (point.elsewhere or point).shelves or {}
+        waiter.overtaken.is_due = False
+        self.table.due_count -= 1
+        for point, writes in _lines_of(waiter):
+            point.remove_due(waiter, writes)
+        for point, _ in _lines_of(waiter):
+            parked = (point.parks_at or point).shelves or {}
             for shelf in list(parked.values()):
                 self._unpark(shelf)
                 self._list_shelf(shelf)
 
-    def _review_closers(self) -> None:
+    def _review_due(self) -> None:
         """Zombies or rations came or went: whoever waits for one holds nobody back."""
-        for waiter in list(self.closers):
+        for waiter in list(self.due_waiters):
             if self._is_held_up(waiter):
-                self._open_lines(waiter)
-            elif not waiter.passed.closes:
-                self._close_lines(waiter)
+                self._suspend_due(waiter)
+            elif not waiter.overtaken.is_due:
+                self._make_due(waiter)
 
     def _is_held_up(self, waiter: Waiter) -> bool:
         """Whether it waits for something of which nobody knows when it comes."""
@@ -504,7 +506,7 @@ class Admission:
     def _zombie_blocks(self, waiter: Waiter) -> bool:
         return any(grant_blocks(grant, waiter) for grant in self.zombies)
 
-    def _pass_meter(self, meter: Meter, waiter: Waiter) -> None:
+    def _overtake_at_meter(self, meter: Meter, waiter: Waiter) -> None:
         """Count a start against one who waits for capacity only, one such waiter at a time.
 
         Counting it for all who lack only capacity would mean to look at all. They take turns, so
@@ -517,7 +519,7 @@ class Admission:
             if (
                 counted is not None
                 and counted.item is not None
-                and self._lacks_only(counted, meter)
+                and self._lacks_only_capacity(counted, meter)
             ):
                 break
             meter.counted = self._next_in_turn(meter)
@@ -526,14 +528,14 @@ class Admission:
         # It may be passed for several amounts at once, which counts once.
         if counted.turn >= waiter.turn or self._outranks(waiter, counted):
             return
-        if counted.passed.last_taker != waiter.arrival:
-            passed = counted.was_passed()
-            passed.last_taker = waiter.arrival
-            passed.for_capacity += 1
-            if passed.for_capacity >= 2 * self.slots.capacity:
+        if counted.overtaken.last_taker != waiter.arrival:
+            overtaken = counted.own_overtaken()
+            overtaken.last_taker = waiter.arrival
+            overtaken.for_capacity += 1
+            if overtaken.for_capacity >= 2 * self.slots.capacity:
                 self._reserve(counted)
 
-    def _lacks_only(self, waiter: Waiter, meter: Meter) -> bool:
+    def _lacks_only_capacity(self, waiter: Waiter, meter: Meter) -> bool:
         """Whether a waiter lacks nothing but capacity; of slots, nothing but a slot."""
         shelf = waiter.shelf
         if shelf is not None and shelf.point is not None and shelf.point.writers:
@@ -560,8 +562,8 @@ class Admission:
             for meter, _ in amounts:
                 meter.reserved = waiter
             # Before all others of its profile, who would set that aside as lacking capacity.
-            self._rekey(waiter, RESERVED)
-        self._urge(waiter)
+            self._rekey(waiter, RESERVED_RANK)
+        self._rank_as_due(waiter)
 
     def _review_reserved(self) -> None:
         """Who has come to lack more than capacity holds nobody back."""
@@ -570,26 +572,26 @@ class Admission:
             if rationed or self.table.blocker(waiter) is not None:
                 self._unreserve(waiter)
 
-    def _urge(self, waiter: Waiter) -> None:
+    def _rank_as_due(self, waiter: Waiter) -> None:
         """Whoever nobody may pass goes first itself."""
-        if waiter.item is not None and waiter.item[0] > URGENT:
-            self._rekey(waiter, URGENT)
+        if waiter.item is not None and waiter.item[0] > DUE_RANK:
+            self._rekey(waiter, DUE_RANK)
 
     def _unreserve(self, waiter: Waiter) -> None:
         """A waiter that meters were reserved for has started, left, or lacks more than capacity."""
         del self.reserved[waiter]
         if waiter.item is not None:
-            self._rekey(waiter, URGENT)
+            self._rekey(waiter, DUE_RANK)
         for meter, _ in waiter.profile.amounts:
             if meter.reserved is waiter:
                 meter.reserved = None
                 self.reopen(meter)
 
 
-def _stands(waiter: Waiter) -> Iterator[tuple[Point, bool]]:
+def _lines_of(waiter: Waiter) -> Iterator[tuple[Point, bool]]:
     """Where a waiter stands in line, and whether among the writers."""
     for place, writes in waiter.needs:
-        for point in place.queues:
+        for point in place.lines_at:
             yield point, writes
 
 

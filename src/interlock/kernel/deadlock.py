@@ -15,26 +15,26 @@ from typing import TYPE_CHECKING
 
 from interlock.kernel.meters import ALL, Meter
 from interlock.kernel.places import Place, places_conflict
-from interlock.kernel.records import Attempt, Entry, Wait
+from interlock.kernel.records import Attempt, Entry, WaitKind
 from interlock.kernel.waiters import Amounts, Grant, Needs
 
 if TYPE_CHECKING:
     from interlock.kernel.run import Run
 
 
-def who_hangs(
+def find_deadlocked(
     run: Run, parent: Attempt | None = None, children: Mapping[str, Entry] | None = None
 ) -> frozenset[tuple[Attempt, bool]]:
     """Who of those that wait could never end, also if a parent waited for these new children.
 
     Each is named with whether that is so only if the worst is assumed of several open waits.
     """
-    worst = _Hope(run, parent, children or {}, assume=True).disappointed()
-    sure = _Hope(run, parent, children or {}, assume=False).disappointed() if worst else ()
+    worst = _OptimisticRun(run, parent, children or {}, assume=True).stuck()
+    sure = _OptimisticRun(run, parent, children or {}, assume=False).stuck() if worst else ()
     return frozenset([(each, True) for each in worst] + [(each, False) for each in sure])
 
 
-def outlived(
+def would_outlive(
     run: Run, attempt: Attempt, tasks: Iterable[Entry], batch: Mapping[str, Entry]
 ) -> bool:
     """Whether one of these tasks, or what it comes after, ends no earlier than the attempt.
@@ -59,7 +59,7 @@ def outlived(
     return False
 
 
-class _Hope:
+class _OptimisticRun:
     def __init__(
         self,
         run: Run,
@@ -71,26 +71,26 @@ class _Hope:
         self.run = run
         self.parent = parent
         self.children = children
-        self.stuck = {request.attempt: None for request in run.midflight.waiting}
+        self.waiting = {request.attempt: None for request in run.requests.waiting}
         """Attempts that wait in mid-flight and are not known to end."""
         if parent is not None:
-            self.stuck[parent] = None
+            self.waiting[parent] = None
         self.assumed = {
             attempt: list(_open_claims(attempt))
-            for attempt in self.stuck
+            for attempt in self.waiting
             if assume and _circular_waits(attempt) + (attempt is parent) > 1
         }
         """What attempts with several waits open may come to hold before the others are over."""
 
-    def disappointed(self) -> frozenset[Attempt]:
+    def stuck(self) -> frozenset[Attempt]:
         changed = True
-        while changed and self.stuck:
+        while changed and self.waiting:
             changed = False
-            for attempt in list(self.stuck):
+            for attempt in list(self.waiting):
                 if self._can_end(attempt):
-                    del self.stuck[attempt]
+                    del self.waiting[attempt]
                     changed = True
-        return frozenset(self.stuck)
+        return frozenset(self.waiting)
 
     def _can_end(self, attempt: Attempt) -> bool:
         requests = attempt.requests.values()
@@ -111,7 +111,7 @@ class _Hope:
             if entry.is_over:
                 continue
             if entry.attempt is not None and not entry.attempt.ended:
-                if entry.attempt in self.stuck or not self._could_try_again(entry, entry.attempt):
+                if entry.attempt in self.waiting or not self._could_try_again(entry, entry.attempt):
                     return False
                 continue
             kin = entry.kin
@@ -134,7 +134,9 @@ class _Hope:
             return True
         kin = entry.kin
         # Those below it come to their end with this attempt.
-        others = [each for each in self.stuck if each not in kin and attempt not in each.ancestry()]
+        others = [
+            each for each in self.waiting if each not in kin and attempt not in each.ancestry()
+        ]
         taken = [each for other in others for each in self._earlier(other, kin)]
         if any(_clash(needs, entry.needs) for needs, _ in taken):
             return False
@@ -150,11 +152,11 @@ class _Hope:
         """Whether claims could be granted if only the stuck attempts held something."""
         if not needs and not amounts:
             return True
-        for grant in self.stuck:
+        for grant in self.waiting:
             if grant not in kin and _clash(grant.places, needs):
                 return False
         before = [
-            each for other in self.stuck if other not in kin for each in self._earlier(other, kin)
+            each for other in self.waiting if other not in kin for each in self._earlier(other, kin)
         ]
         if any(_clash(theirs, needs) for theirs, _ in before):
             return False
@@ -180,10 +182,10 @@ class _Hope:
         """Whether an amount is left beside the stuck attempts, with what the lenders can lend."""
         if meter.window is not None:
             return True
-        holders: dict[Grant, None] = dict.fromkeys([*self.stuck, *lenders])
+        holders: dict[Grant, None] = dict.fromkeys([*self.waiting, *lenders])
         loans = [
             (lender, part)
-            for borrower in self.stuck
+            for borrower in self.waiting
             for lender, lent, part in borrower.loans
             if lent is meter and lender in holders
         ]
@@ -217,8 +219,8 @@ def _sums(claims: Iterable[Amounts]) -> dict[Meter, int]:
 
 def _circular_waits(attempt: Attempt) -> int:
     """How many waits an attempt has open that could be part of a circle."""
-    waits = (Wait.CLAIMS, Wait.TASKS)
-    return sum(request.wait in waits for request in attempt.requests.values())
+    waits = (WaitKind.CLAIMS, WaitKind.TASKS)
+    return sum(request.waits_for in waits for request in attempt.requests.values())
 
 
 def _open_claims(attempt: Attempt) -> Iterator[tuple[Needs, Amounts]]:

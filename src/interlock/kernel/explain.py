@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from interlock.kernel.meters import ALL, Meter, spent_rate
-from interlock.kernel.records import Attempt, Entry, Occupant, Request, Wait
+from interlock.kernel.meters import ALL, Meter, describe_rate_limit
+from interlock.kernel.records import Attempt, Entry, ExternalHold, Request, WaitKind
 from interlock.kernel.waiters import Amounts, Grant
 from interlock.model.claim import Claim
 from interlock.model.conflict import conflicts
@@ -65,7 +65,7 @@ def _own(run: Run, entry: Entry) -> Iterator[Reason]:
         yield Paused(False, max(entry.since, extras.paused_since))
     if run.paused_since is not None:
         yield Paused(True, run.paused_since)
-    if run.draining_since is not None and extras.parent is None and not extras.needed:
+    if run.draining_since is not None and extras.parent is None and not extras.is_awaited:
         yield Draining(run.draining_since)
     if extras.retry_timer is not None:
         yield Backoff(entry.attempts, entry.since, extras.retry_at)
@@ -78,10 +78,10 @@ def _claims(run: Run, entry: Entry) -> Iterator[Reason]:
     waiter = entry.waiter
     if waiter is None or waiter.profile.exempt:
         return
-    for ahead in run.admission.closers:
-        if ahead.passed.closes and ahead.turn < waiter.turn:
+    for ahead in run.admission.due_waiters:
+        if ahead.overtaken.is_due and ahead.turn < waiter.turn:
             older: Entry = ahead.owner
-            overtaken = ahead.passed.times
+            overtaken = ahead.overtaken.times
             for mine in entry.task.claims:
                 for theirs in older.task.claims:
                     if _meet(run, mine, theirs) is not None:
@@ -104,7 +104,7 @@ def _held(run: Run, claims: tuple[Claim, ...], kin: tuple[Grant, ...]) -> Iterat
 
 def _holder(grant: Grant) -> tuple[str, list[tuple[Claim, float]]]:
     """Who holds a grant, and which claims since when."""
-    if isinstance(grant, Occupant):
+    if isinstance(grant, ExternalHold):
         return grant.name, [(claim, grant.since) for claim in grant.claims]
     assert isinstance(grant, Attempt)
     first = [(claim, grant.since) for claim in grant.entry.task.claims]
@@ -118,7 +118,7 @@ def _meet(run: Run, mine: Claim, theirs: Claim) -> str | None:
 
 def _capacity(run: Run, entry: Entry) -> Iterator[Reason]:
     kin = entry.kin
-    yield from _amounts(run, entry.amounts, kin, exempt=bool(kin) or entry.extras.needed)
+    yield from _amounts(run, entry.amounts, kin, exempt=bool(kin) or entry.extras.is_awaited)
     slots = run.table.slots
     if slots.used >= slots.capacity:
         yield from _short(run, slots, 1)
@@ -129,7 +129,7 @@ def _amounts(
 ) -> Iterator[Reason]:
     for meter, amount in amounts:
         if meter.window is not None and not meter.fits(amount, lenders):
-            yield spent_rate(meter, amount)
+            yield describe_rate_limit(meter, amount)
         elif not meter.fits(amount, lenders) or (meter.reserved is not None and not exempt):
             yield from _short(run, meter, amount)
 
@@ -163,7 +163,7 @@ def _midflight(run: Run, entry: Entry) -> Iterator[Reason]:
 
 
 def _request(run: Run, request: Request) -> Iterator[Reason]:
-    if request.wait is Wait.PERSON and request.waiter is None:
+    if request.waits_for is WaitKind.PERSON and request.waiter is None:
         yield UnansweredQuestion(request.question, request.since)
     for entry in request.tasks.values():
         if entry.state is not None:
@@ -174,7 +174,7 @@ def _request(run: Run, request: Request) -> Iterator[Reason]:
         yield from _held(run, request.claims, profile.kin)
         yield from _amounts(run, profile.amounts, profile.lenders, exempt=True)
         slots = run.table.slots
-        if not waiter.profile.seated and slots.used >= slots.capacity:
+        if not waiter.profile.has_slot and slots.used >= slots.capacity:
             yield from _short(run, slots, 1)
 
 

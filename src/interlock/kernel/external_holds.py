@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from interlock.errors import BlankId, DuplicateId, InvalidOption, UnknownTask
 from interlock.kernel import stimuli as s
-from interlock.kernel.records import Occupant
+from interlock.kernel.records import ExternalHold
 from interlock.model.claim import Claim, Mode
 
 if TYPE_CHECKING:
     from interlock.kernel.run import Run
 
 
-class Occupants:
+class ExternalHolds:
     """Those who came with `Occupy` and have not left with `Vacate`."""
 
     def __init__(self, run: Run) -> None:
@@ -27,7 +27,7 @@ class Occupants:
         run, name = self._run, stimulus.name
         if not isinstance(name, str) or not name.strip():
             raise BlankId(f"whoever occupies something needs a name, not {name!r}")
-        if name in run.entries or name in run.ends or name in run.occupants:
+        if name in run.entries or name in run.ends or name in run.external_holds:
             raise DuplicateId(f"there is already something with the id {name!r}; ids are unique")
         if not isinstance(stimulus.claims, tuple) or not all(
             isinstance(claim, Claim) for claim in stimulus.claims
@@ -38,17 +38,17 @@ class Occupants:
             if claim.is_path:
                 run.table.read(name, claim)
         needs, amounts = run.table.resolve(claims)
-        run.occupants[name] = occupant = Occupant(name, claims, run.now)
-        run.admission.occupy(occupant, needs, amounts)
+        run.external_holds[name] = hold = ExternalHold(name, claims, run.now)
+        run.admission.occupy(hold, needs, amounts)
 
     def vacate(self, stimulus: s.Vacate) -> None:
         """It is gone, and others may have what it held."""
         run = self._run
-        occupant = run.occupants.pop(stimulus.name, None)
-        if occupant is None:
+        hold = run.external_holds.pop(stimulus.name, None)
+        if hold is None:
             raise UnknownTask(f"nothing outside this run occupies claims as {stimulus.name!r}")
-        needs = occupant.places
-        run.admission.release(occupant)
+        needs = hold.places
+        run.admission.release(hold)
         run.table.forget(needs)
 
     def _can_be_held(self, claim: Claim) -> bool:

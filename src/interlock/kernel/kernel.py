@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 from interlock.errors import ClockWentBack, InvalidOption, UsageError
 from interlock.kernel import stimuli as s
+from interlock.kernel.controls import Controls
 from interlock.kernel.explain import explain
-from interlock.kernel.external_holds import Occupants
+from interlock.kernel.external_holds import ExternalHolds
 from interlock.kernel.instructions import Instruction, SetTimer
 from interlock.kernel.records import Attempt
 from interlock.kernel.run import Run
-from interlock.kernel.steering import Steering
 from interlock.kernel.table import Table
 from interlock.model.claim import Claim, uses
 from interlock.model.limits import Rate
@@ -61,38 +61,38 @@ class Kernel:
     ) -> None:
         table = Table(slots, capacities or {}, rates or {}, protected, fold_case)
         self._run = run = Run(table, first_token, first_come, zombies_hold_slots)
-        self._steering = steering = Steering(run)
-        occupants = Occupants(run)
+        self._controls = controls = Controls(run)
+        external_holds = ExternalHolds(run)
         self._announced: float | None = None
         self._handlers: dict[type, Callable[[Any], None]] = {
             s.Submit: run.submit,
             s.Ended: run.ended,
             s.Gone: run.gone,
             s.Reports: run.reports,
-            s.Extend: run.midflight.extend,
-            s.Take: run.midflight.take,
-            s.Used: run.midflight.used,
-            s.AwaitTasks: run.midflight.await_tasks,
-            s.Ask: run.midflight.ask,
-            s.Answer: run.midflight.answer,
-            s.Withdraw: run.midflight.withdraw,
-            s.Cancel: steering.cancel,
-            s.CancelGroup: steering.cancel_group,
-            s.SetCapacity: steering.set_capacity,
-            s.Throttle: steering.throttle,
-            s.Define: steering.define,
-            s.SetRate: steering.set_rate,
-            s.HoldRate: steering.hold_rate,
-            s.Occupy: occupants.occupy,
-            s.Vacate: occupants.vacate,
-            s.Recall: run.pasts.recall,
-            s.Spend: run.pasts.spend,
-            s.Pause: steering.pause,
-            s.Unpause: steering.resume,
-            s.Prioritize: steering.prioritize,
+            s.Extend: run.requests.extend,
+            s.Take: run.requests.take,
+            s.Used: run.requests.used,
+            s.AwaitTasks: run.requests.await_tasks,
+            s.Ask: run.requests.ask,
+            s.Answer: run.requests.answer,
+            s.Withdraw: run.requests.withdraw,
+            s.Cancel: controls.cancel,
+            s.CancelGroup: controls.cancel_group,
+            s.SetCapacity: controls.set_capacity,
+            s.Throttle: controls.throttle,
+            s.Define: controls.define,
+            s.SetRate: controls.set_rate,
+            s.HoldRate: controls.hold_rate,
+            s.Occupy: external_holds.occupy,
+            s.Vacate: external_holds.vacate,
+            s.Recall: run.restorer.recall,
+            s.Spend: run.restorer.spend,
+            s.Pause: controls.pause,
+            s.Unpause: controls.resume,
+            s.Prioritize: controls.prioritize,
             s.Tick: self._tick,
-            s.Drain: steering.drain,
-            s.Shutdown: steering.shutdown,
+            s.Drain: controls.drain,
+            s.Shutdown: controls.shutdown,
         }
 
     def handle(self, stimulus: s.Stimulus, now: float) -> list[Instruction]:
@@ -117,10 +117,10 @@ class Kernel:
             run.now = run.table.now = before
             raise
         if run.agenda:
-            run.work_off()
+            run.drain_agenda()
         self._admit()
-        if self._steering.rates:
-            self._steering.watch_rates()
+        if self._controls.rates:
+            self._controls.watch_rates()
         upcoming = run.timers.next()
         if upcoming != self._announced:
             self._announced = upcoming
@@ -132,15 +132,15 @@ class Kernel:
         run = self._run
         choose = run.admission.choose
         while (waiter := choose()) is not None:
-            if waiter.profile.midflight:
-                run.midflight.granted(waiter.owner)
+            if waiter.profile.is_request:
+                run.requests.granted(waiter.owner)
             else:
                 run.start(waiter)
 
     def _tick(self, stimulus: s.Tick) -> None:
         for timer in self._run.timers.due(self._run.now):
             timer.action(self._run.now)
-            self._run.work_off()
+            self._run.drain_agenda()
 
     def check(self, task: Task) -> None:
         """Raise for claims of a task that can never be granted, as a submission would."""
@@ -171,7 +171,7 @@ class Kernel:
         """Whether anybody waits for claims, amounts or a slot, also in mid-flight."""
         run = self._run
         return bool(run.counts[State.WAITING]) or any(
-            request.waiter is not None for request in run.midflight.waiting
+            request.waiter is not None for request in run.requests.waiting
         )
 
     def alive(self) -> Iterator[Alive]:
@@ -183,8 +183,8 @@ class Kernel:
 
     def reservations(self) -> Iterator[Reservation]:
         """Waiting tasks that were overtaken so often that nobody younger may pass them now."""
-        for waiter in self._run.admission.closers:
-            if waiter.passed.closes:
+        for waiter in self._run.admission.due_waiters:
+            if waiter.overtaken.is_due:
                 yield Reservation(waiter.owner.task.id, waiter.owner.task.claims)
         for waiter in self._run.admission.reserved:
             amounts = waiter.profile.amounts

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Line:
     """The waiters of one kind at one place, oldest first."""
 
-    __slots__ = ("closers", "items", "live", "patterned", "start")
+    __slots__ = ("due_waiters", "items", "live", "patterned", "start")
 
     def __init__(self) -> None:
         self.items: list[Waiter] = []
@@ -27,7 +27,7 @@ class Line:
         self.live = 0
         self.patterned = 0
         """How many of them claim patterns."""
-        self.closers: list[Waiter] = []
+        self.due_waiters: list[Waiter] = []
         """Those in this line that nobody younger may pass any more."""
 
     def join(self, waiter: Waiter) -> None:

@@ -125,7 +125,7 @@ class Meter:
         if self.ration is not None:
             self.capacity = min(self.capacity, self.used + self.ration)
 
-    def is_kept_from(self, waiter: Waiter) -> bool:
+    def is_reserved_against(self, waiter: Waiter) -> bool:
         """Whether it is reserved for somebody else, whom no zombie keeps from it."""
         ahead = self.reserved
         return ahead not in (None, waiter) and not self.zombies and not waiter.profile.exempt
@@ -151,7 +151,7 @@ class Meter:
         return min(times, default=None)
 
 
-def spent_rate(meter: Meter, amount: int) -> SpentRate:
+def describe_rate_limit(meter: Meter, amount: int) -> SpentRate:
     """What to say to those for whom a rate has not enough left: `until` is when it has."""
     assert meter.window is not None
     free, until = meter.capacity - meter.used, meter.closed_until

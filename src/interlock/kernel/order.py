@@ -26,7 +26,7 @@ def start_rank(entry: Entry, unfinished: int) -> Rank:
     priority = task.priority if extras.priority is None else extras.priority
     claimed = len(entry.profile.amounts)
     for place, writes in entry.needs:
-        counted = place.crowds[0]
+        counted = place.counted_at[0]
         claimed += 2 if writes else 1
         # How many unfinished claims conflict with this one, at least.
         if unfinished > 2 and 2 * (counted.users if writes else counted.writers) > unfinished:
@@ -43,7 +43,7 @@ def first_come_rank(entry: Entry, _unfinished: int) -> Rank:
 def count_claims(needs: Needs, by: int) -> None:
     """Count an unfinished task at the places it claims (by = 1), or no longer (by = -1)."""
     for place, writes in needs:
-        for each in place.crowds:
+        for each in place.counted_at:
             each.users += by
             if writes:
                 each.writers += by

@@ -35,7 +35,7 @@ from interlock.model.patterns.pattern import Alternative
 from interlock.model.patterns.segment import DEPTH
 
 _REMEMBERED = 10_000
-_ANY_KIND = -1
+_ANY_SUFFIX = -1
 
 
 class Place:
@@ -44,16 +44,16 @@ class Place:
     __slots__ = (
         "as_read",
         "as_written",
-        "crowds",
+        "counted_at",
         "exact",
-        "kinds",
+        "lines_at",
         "looks",
         "marks",
         "name",
+        "overtakes_at",
         "own",
-        "passes",
-        "queues",
         "refs",
+        "suffix_bits",
         "text",
         "users",
         "writers",
@@ -65,10 +65,10 @@ class Place:
         self.exact: Point | None = None
         """Counts only holds of just this spelling, if there are patterns to be tested for it."""
         points: tuple[Point, ...] = (own,)
-        self.marks = self.looks = self.queues = self.passes = points
-        self.crowds: tuple[Place, ...] = (self,)
+        self.marks = self.looks = self.lines_at = self.overtakes_at = points
+        self.counted_at: tuple[Place, ...] = (self,)
         """Where the unfinished claims on it are counted, the own count first."""
-        self.kinds = _ANY_KIND
+        self.suffix_bits = _ANY_SUFFIX
         """A bit for each kind of file that it may be, which rules most patterns out at once."""
         self.users = 0
         self.writers = 0
@@ -78,7 +78,7 @@ class Place:
         self.as_read: tuple[Place, bool] | None = None
         self.as_written: tuple[Place, bool] | None = None
 
-    def needed(self, writes: bool) -> tuple[Place, bool]:
+    def need(self, writes: bool) -> tuple[Place, bool]:
         """As something to write, or to read: made once for all that need it."""
         need = self.as_written if writes else self.as_read
         if need is None:
@@ -89,9 +89,9 @@ class Place:
                 self.as_read = need
         return need
 
-    def vanish(self) -> None:
+    def unlink(self) -> None:
         """Nobody claims it: let go of what refers back to it."""
-        self.crowds = ()
+        self.counted_at = ()
         self.as_read = self.as_written = None
 
 
@@ -105,10 +105,10 @@ class Folder(Place):
         "children",
         "claimed",
         "file",
-        "globs",
         "held",
+        "held_patterns",
         "over",
-        "patterns",
+        "pattern_places",
     )
 
     def __init__(self, name: str, parent: Folder | None) -> None:
@@ -121,9 +121,9 @@ class Folder(Place):
         """Counts what is held below, once this folder is claimed and there is something below."""
         self.children: dict[str, Folder] | None = None
         self.file: File | None = None
-        self.globs: dict[Alternative, Glob] | None = None
+        self.pattern_places: dict[Alternative, PatternPlace] | None = None
         """Patterns with this prefix."""
-        self.patterns: dict[Glob, int] | None = None
+        self.held_patterns: dict[PatternPlace, int] | None = None
         """Those of them that are held now, and how often."""
         self.held: dict[Path, int] | None = None
         """Paths and patterns at or below this folder that are held; kept only for patterns."""
@@ -166,7 +166,7 @@ class Folder(Place):
     def branch(self) -> None:
         """There is something below: count it."""
         if self.below is None:
-            self.below = Point(elsewhere=self.own)
+            self.below = Point(parks_at=self.own)
             self.below.branched = self.own.branched = True
             self.wire()
 
@@ -176,14 +176,14 @@ class Folder(Place):
         looks: tuple[Point, ...] = (self.own, *[each.own for each in self.over])
         if self.below is not None:
             looks = (*looks, self.below)
-        crowds = (self, *self.over)
+        counted_at = (self, *self.over)
         for place in (self, self.file):
             if place is not None:
-                place.marks = place.queues = marks
-                place.looks = place.passes = looks
-                place.crowds = crowds
-        for glob in (self.globs or {}).values():
-            glob.wire()
+                place.marks = place.lines_at = marks
+                place.looks = place.overtakes_at = looks
+                place.counted_at = counted_at
+        for pattern in (self.pattern_places or {}).values():
+            pattern.wire()
 
     def counts_below(self) -> Point:
         """The point that counts what is held below; there is one when something is."""
@@ -233,8 +233,8 @@ class Folder(Place):
             ]
             for waiter in sorted(waiting, key=lambda waiter: waiter.arrival):
                 below.line(writes).join(waiter)
-                if waiter.passed.closes:
-                    below.close(waiter, writes)
+                if waiter.overtaken.is_due:
+                    below.add_due(waiter, writes)
 
 
 def _lines(folder: Folder, writes: bool) -> Iterator[Line]:
@@ -253,13 +253,13 @@ class File(Place):
         super().__init__(folder.name, folder.own)
         self.folder = folder
         self.alternative = alternative
-        self.kinds = _kinds(alternative)
-        self.marks = self.queues = folder.marks
-        self.looks = self.passes = folder.looks
-        self.crowds = folder.crowds
+        self.suffix_bits = _suffix_bits(alternative)
+        self.marks = self.lines_at = folder.marks
+        self.looks = self.overtakes_at = folder.looks
+        self.counted_at = folder.counted_at
 
 
-class Glob(Place):
+class PatternPlace(Place):
     """A path pattern that is not just a subtree, kept at its literal prefix."""
 
     __slots__ = ("alternative", "folder", "verdicts")
@@ -268,12 +268,12 @@ class Glob(Place):
         super().__init__(folder.name, Point())
         self.exact = self.own
         self.alternative = alternative
-        self.kinds = _kinds(alternative)
+        self.suffix_bits = _suffix_bits(alternative)
         self.folder = folder
         self.verdicts: dict[Path, bool] = {}
-        if folder.globs is None:
-            folder.globs = {}
-        folder.globs[alternative] = self
+        if folder.pattern_places is None:
+            folder.pattern_places = {}
+        folder.pattern_places[alternative] = self
         folder.branch()
         self.wire()
 
@@ -286,13 +286,13 @@ class Glob(Place):
         chain = (folder, *folder.over)
         self.marks = (self.own, *[each.counts_below() for each in chain])
         self.looks = tuple([each.own for each in chain])
-        self.queues = folder.queues
-        self.passes = folder.passes
-        self.crowds = folder.crowds
+        self.lines_at = folder.lines_at
+        self.overtakes_at = folder.overtakes_at
+        self.counted_at = folder.counted_at
 
     def meets(self, other: Path) -> bool:
         """Whether some path belongs to both: exact, and remembered."""
-        if not self.kinds & other.kinds:
+        if not self.suffix_bits & other.suffix_bits:
             return False
         if self.alternative.ends_apart(other.alternative):
             return False
@@ -307,20 +307,20 @@ class Glob(Place):
     def held_nearby(self) -> Iterator[Path]:
         """Paths and patterns that are held where this pattern might match."""
         for folder in self.folder.above:
-            yield from folder.patterns or ()
+            yield from folder.held_patterns or ()
         # The latest first: whoever is found is watched, and that one is likely to stay longest.
         yield from reversed(self.folder.held or {})
 
 
-def _kinds(alternative: Alternative) -> int:
+def _suffix_bits(alternative: Alternative) -> int:
     """A bit for the suffix of the last name, if it has one and no folder is called like a file."""
     _, dot, suffix = alternative.tail.rpartition(".")
     if not (dot and suffix) or any("." in name for name in alternative.spelled):
-        return _ANY_KIND
+        return _ANY_SUFFIX
     return int(1 << (7 * ord(suffix[0]) + ord(suffix[-1]) + len(suffix)) % 61)
 
 
-Path = Folder | File | Glob
+Path = Folder | File | PatternPlace
 
 
 def chain(place: Path) -> tuple[Folder, ...]:
@@ -333,9 +333,9 @@ def places_conflict(a: Place, b: Place) -> bool:
     """Whether two places have something in common (that one of them must write is not asked)."""
     if a is b:
         return True
-    if isinstance(a, Glob):
-        return isinstance(b, (Folder, File, Glob)) and a.meets(b)
-    if isinstance(b, Glob):
+    if isinstance(a, PatternPlace):
+        return isinstance(b, (Folder, File, PatternPlace)) and a.meets(b)
+    if isinstance(b, PatternPlace):
         return isinstance(a, (Folder, File)) and b.meets(a)
     if isinstance(a, (Folder, File)) and isinstance(b, (Folder, File)):
         one = a.folder if isinstance(a, File) else a

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from interlock.kernel.timers import Timer
-from interlock.kernel.waiters import NEVER, Amounts, Grant, Needs, Profile, Waiter
+from interlock.kernel.waiters import NEVER_OVERTAKEN, Amounts, Grant, Needs, Profile, Waiter
 from interlock.model.claim import Claim
 from interlock.model.outcome import ErrorRecord, State
 from interlock.model.task import Task
@@ -33,14 +33,14 @@ class Extras:
     error: ErrorRecord | None = None
     started_at: float | None = None
     """When its first attempt started, if that was in an earlier run."""
-    stand_in: Waiter | None = None
+    proxy_waiter: Waiter | None = None
     """Waits in its place, since it has waited before."""
     retry_at = 0.0
     retry_timer: Timer | None = None
     deadline: Timer | None = None
     paused_since: float | None = None
     group: Group | None = None
-    needed = False
+    is_awaited = False
     """Something that runs waits for it, or for what comes after it, or has done so."""
     parent: Attempt | None = None
     children: dict[str, Entry] | None = None
@@ -69,7 +69,7 @@ class Entry(Waiter):
     def __init__(self, task: Task, needs: Needs, profile: Profile) -> None:
         self.item = None
         self.needs = needs
-        self.passed = NEVER
+        self.overtaken = NEVER_OVERTAKEN
         self.profile = profile
         self.shelf = None
         self.turn = 0
@@ -92,8 +92,8 @@ class Entry(Waiter):
         """The wait for claims that it is in."""
         if self.item is not None:
             return self
-        stand_in = self.extras.stand_in
-        return stand_in if stand_in is not None and stand_in.item is not None else None
+        proxy_waiter = self.extras.proxy_waiter
+        return proxy_waiter if proxy_waiter is not None and proxy_waiter.item is not None else None
 
     @property
     def started_at(self) -> float | None:
@@ -181,7 +181,7 @@ class Attempt(Grant):
         return tuple(grants)
 
 
-class Wait(StrEnum):
+class WaitKind(StrEnum):
     """What an attempt can wait for in mid-flight."""
 
     CLAIMS = "claims"
@@ -202,14 +202,14 @@ class Request:
         "question",
         "since",
         "tasks",
-        "wait",
         "waiter",
+        "waits_for",
     )
 
-    def __init__(self, attempt: Attempt, number: int, wait: Wait, since: float) -> None:
+    def __init__(self, attempt: Attempt, number: int, wait: WaitKind, since: float) -> None:
         self.attempt = attempt
         self.number = number
-        self.wait = wait
+        self.waits_for = wait
         self.since = since
         self.claims: tuple[Claim, ...] = ()
         self.tasks: dict[str, Entry] = {}
@@ -222,7 +222,7 @@ class Request:
         return self.attempt.token == token and self.number == number
 
 
-class Occupant(Grant):
+class ExternalHold(Grant):
     """Something outside the run, and what it holds."""
 
     def __init__(self, name: str, claims: tuple[Claim, ...], since: float) -> None:

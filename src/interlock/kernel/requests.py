@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from interlock.errors import ChildWouldDeadlock, InvalidOption, UnknownResource, UnknownTask
 from interlock.kernel import stimuli as s
-from interlock.kernel.admission import FIRST
-from interlock.kernel.deadlock import outlived, who_hangs
+from interlock.kernel.admission import REQUEST_RANK
+from interlock.kernel.deadlock import find_deadlocked, would_outlive
 from interlock.kernel.instructions import Deny, Resume
-from interlock.kernel.records import Attempt, Entry, Request, Wait
-from interlock.kernel.waiters import Amounts, Needs, Profile, StandIn, Traits, Waiter
+from interlock.kernel.records import Attempt, Entry, Request, WaitKind
+from interlock.kernel.waiters import Amounts, Needs, Profile, ProxyWaiter, Traits, Waiter
 from interlock.model.claim import Claim, Mode
 from interlock.model.outcome import State
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from interlock.kernel.run import Run
 
 
-class Midflight:
+class Requests:
     """The requests of running attempts."""
 
     def __init__(self, run: Run) -> None:
@@ -47,15 +47,15 @@ class Midflight:
         run = self._run
         _check_claims(stimulus)
         run.table.check(stimulus.task_id, stimulus.claims)
-        self._refuse_impossible(attempt, stimulus.claims)
+        self._reject_impossible(attempt, stimulus.claims)
         needs, amounts = run.table.resolve(stimulus.claims)
         self.extended.setdefault(attempt, []).append(needs)
-        hanging = who_hangs(run)
-        request = self._request(attempt, stimulus.request, Wait.CLAIMS, stimulus.claims)
+        already_deadlocked = find_deadlocked(run)
+        request = self._request(attempt, stimulus.request, WaitKind.CLAIMS, stimulus.claims)
         if len(attempt.requests) == 1 and self._try(request, needs, amounts):
             return
-        request.waiter = self._waiter(request, needs, amounts, seated=False)
-        if who_hangs(run) - hanging:
+        request.waiter = self._waiter(request, needs, amounts, has_slot=False)
+        if find_deadlocked(run) - already_deadlocked:
             run.admission.forget_profile(request.waiter.profile)
             self._deny(request, "it would wait for others that wait for it")
         elif self._try(request, needs, amounts):
@@ -77,9 +77,9 @@ class Midflight:
                 raise UnknownResource(f"{claim.resource!r} is not a rate of this run")
         run.table.check(stimulus.task_id, stimulus.claims)
         _, amounts = run.table.resolve(stimulus.claims)
-        request = self._request(attempt, stimulus.request, Wait.RATE, stimulus.claims)
+        request = self._request(attempt, stimulus.request, WaitKind.RATE, stimulus.claims)
         if not self._try(request, (), amounts):
-            request.waiter = self._waiter(request, (), amounts, seated=True)
+            request.waiter = self._waiter(request, (), amounts, has_slot=True)
             self._enqueue(request)
 
     def used(self, stimulus: s.Used) -> None:
@@ -107,14 +107,14 @@ class Midflight:
             return
         run = self._run
         tasks = {each: run.unfinished(each) for each in stimulus.tasks if each not in run.ends}
-        hanging = who_hangs(run)
-        request = self._request(attempt, stimulus.request, Wait.TASKS)
+        already_deadlocked = find_deadlocked(run)
+        request = self._request(attempt, stimulus.request, WaitKind.TASKS)
         request.tasks = tasks
         if not tasks:
             self._return(request)
-        elif outlived(run, attempt, tasks.values(), {}):
+        elif would_outlive(run, attempt, tasks.values(), {}):
             self._deny(request, "it would wait for its own end, or for that of an ancestor")
-        elif who_hangs(run) - hanging:
+        elif find_deadlocked(run) - already_deadlocked:
             self._deny(request, "what it waits for would wait for what only its own end frees")
         else:
             self._need(tasks.values())
@@ -127,7 +127,7 @@ class Midflight:
         attempt = self._open(stimulus)
         if attempt is None:
             return
-        request = self._request(attempt, stimulus.request, Wait.PERSON)
+        request = self._request(attempt, stimulus.request, WaitKind.PERSON)
         request.question = stimulus.question
         self._lend(attempt)
         if attempt.entry.state is State.RUNNING:
@@ -137,7 +137,11 @@ class Midflight:
         """A person has answered: go on as soon as there is a slot."""
         entry = self._run.unfinished(stimulus.task_id)
         request = entry.attempt.requests.get(stimulus.request) if entry.attempt else None
-        if request is None or request.wait is not Wait.PERSON or request.waiter is not None:
+        if (
+            request is None
+            or request.waits_for is not WaitKind.PERSON
+            or request.waiter is not None
+        ):
             raise UnknownTask(f"task {stimulus.task_id!r} has no open question {stimulus.request}")
         self._return(request)
 
@@ -152,13 +156,13 @@ class Midflight:
             # Its answer crossed this on the way. Whoever withdraws waits for one that comes after.
             run.out.append(Resume(stimulus.task_id, stimulus.token, stimulus.request, (), 0))
             return
-        waiter, wait = request.waiter, request.wait
-        request.wait = Wait.SLOT
-        self._ask_no_more(attempt, "withdrawn")
-        if waiter is not None and wait not in (Wait.CLAIMS, Wait.RATE):
+        waiter, wait = request.waiter, request.waits_for
+        request.waits_for = WaitKind.SLOT
+        self._leave_needs_you(attempt, "withdrawn")
+        if waiter is not None and wait not in (WaitKind.CLAIMS, WaitKind.RATE):
             return  # It lacks only the slot already, and keeps its place in line for it.
         self._leave(request)
-        if wait is Wait.CLAIMS and waiter is not None:
+        if wait is WaitKind.CLAIMS and waiter is not None:
             self.extended[attempt].remove(waiter.needs)
             run.table.forget(waiter.needs)
         request.claims, request.tasks, request.waiter = (), {}, None
@@ -193,11 +197,11 @@ class Midflight:
         for needs in self.extended.pop(attempt, ()):
             self._run.table.forget(needs)
 
-    def refuse_hanging_children(self, parent: Attempt, batch: Mapping[str, Entry]) -> None:
+    def reject_deadlocked_children(self, parent: Attempt, batch: Mapping[str, Entry]) -> None:
         """Raise if children could only start after the parent ended; the batch is dropped."""
         run = self._run
-        if outlived(run, parent, batch.values(), batch) or (
-            who_hangs(run, parent, batch) - who_hangs(run)
+        if would_outlive(run, parent, batch.values(), batch) or (
+            find_deadlocked(run, parent, batch) - find_deadlocked(run)
         ):
             for entry in batch.values():
                 run.table.forget(entry.needs)
@@ -224,9 +228,9 @@ class Midflight:
         if request.waiter is not None:
             self._run.admission.withdraw(request.waiter)
 
-    def _ask_no_more(self, attempt: Attempt, why: str) -> None:
+    def _leave_needs_you(self, attempt: Attempt, why: str) -> None:
         """One wait less: if no question is left, nobody is needed."""
-        asks = any(each.wait is Wait.PERSON for each in attempt.requests.values())
+        asks = any(each.waits_for is WaitKind.PERSON for each in attempt.requests.values())
         if attempt.entry.state is State.NEEDS_YOU and not asks:
             self._run.enter(attempt.entry, State.RUNNING, why)
 
@@ -235,15 +239,15 @@ class Midflight:
         todo = list(entries)
         while todo:
             entry = todo.pop()
-            if entry.extras.needed:
+            if entry.extras.is_awaited:
                 continue
-            entry.own.needed = True
+            entry.own.is_awaited = True
             if entry.waiter is not None:
-                self._run.admission.let_pass(entry.waiter)
+                self._run.admission.make_exempt(entry.waiter)
             todo += filter(None, map(self._run.entries.get, entry.task.after))
 
     def _request(
-        self, attempt: Attempt, number: int, wait: Wait, claims: tuple[Claim, ...] = ()
+        self, attempt: Attempt, number: int, wait: WaitKind, claims: tuple[Claim, ...] = ()
     ) -> Request:
         request = Request(attempt, number, wait, self._run.now)
         request.claims = claims
@@ -251,22 +255,22 @@ class Midflight:
         self.waiting[request] = None
         return request
 
-    def _waiter(self, request: Request, needs: Needs, amounts: Amounts, seated: bool) -> Waiter:
+    def _waiter(self, request: Request, needs: Needs, amounts: Amounts, has_slot: bool) -> Waiter:
         admission = self._run.admission
         kin = request.attempt.ancestry()
-        profile = admission.profile(Traits(amounts, kin, midflight=True, seated=seated))
-        return StandIn(request, needs, profile, admission.turn)
+        profile = admission.profile(Traits(amounts, kin, is_request=True, has_slot=has_slot))
+        return ProxyWaiter(request, needs, profile, admission.turn)
 
     def _enqueue(self, request: Request) -> None:
         assert request.waiter is not None
         self._arrivals += 1
-        self._run.admission.enqueue(request.waiter, FIRST, self._arrivals)
+        self._run.admission.enqueue(request.waiter, REQUEST_RANK, self._arrivals)
 
     def _try(self, request: Request, needs: Needs, amounts: Amounts) -> bool:
         """Grant a request at once, if everything it asks for is free."""
         # Nobody waits with this profile: it is only a look.
-        traits = Traits(amounts, request.attempt.ancestry(), midflight=True, seated=True)
-        waiter = StandIn(request, needs, Profile(traits), self._run.admission.turn)
+        traits = Traits(amounts, request.attempt.ancestry(), is_request=True, has_slot=True)
+        waiter = ProxyWaiter(request, needs, Profile(traits), self._run.admission.turn)
         if waiter.profile.short(waiter) or self._run.table.blocker(waiter):
             return False
         self._run.admission.take(request.attempt, waiter, self._run.now)
@@ -279,15 +283,15 @@ class Midflight:
             self._resume(request)
             self._reseat(request.attempt)
         else:
-            request.waiter = self._waiter(request, (), (), seated=False)
+            request.waiter = self._waiter(request, (), (), has_slot=False)
             self._enqueue(request)
 
     def _resume(self, request: Request) -> None:
         attempt = request.attempt
         self._close(request)
         run, entry = self._run, attempt.entry
-        self._ask_no_more(attempt, "answered")
-        added = request.claims if request.wait is Wait.CLAIMS else ()
+        self._leave_needs_you(attempt, "answered")
+        added = request.claims if request.waits_for is WaitKind.CLAIMS else ()
         attempt.extra += tuple((claim, run.now) for claim in added)
         token = run.new_token() if added else 0
         run.out.append(Resume(entry.task.id, attempt.token, request.number, added, token))
@@ -316,22 +320,22 @@ class Midflight:
         """
         others = request.attempt.requests.values()
         return request.attempt.holds_slot or any(
-            other is not request and other.wait is not Wait.RATE for other in others
+            other is not request and other.waits_for is not WaitKind.RATE for other in others
         )
 
     def _reseat(self, attempt: Attempt) -> None:
         """A wait of an attempt began or ended: others may need a slot no longer, or again."""
         admission = self._run.admission
         for request in list(attempt.requests.values()):
-            seated = request.wait is Wait.RATE or self._needs_no_slot(request)
+            has_slot = request.waits_for is WaitKind.RATE or self._needs_no_slot(request)
             waiter = request.waiter
-            if waiter is None or waiter.item is None or waiter.profile.seated is seated:
+            if waiter is None or waiter.item is None or waiter.profile.has_slot is has_slot:
                 continue
             admission.withdraw(waiter)
-            request.waiter = self._waiter(request, waiter.needs, waiter.profile.amounts, seated)
+            request.waiter = self._waiter(request, waiter.needs, waiter.profile.amounts, has_slot)
             self._enqueue(request)
 
-    def _refuse_impossible(self, attempt: Attempt, claims: Iterable[Claim]) -> None:
+    def _reject_impossible(self, attempt: Attempt, claims: Iterable[Claim]) -> None:
         """An extension that with what is held exceeds a capacity could never be granted."""
         meters = self._run.table.meters
         for claim in claims:

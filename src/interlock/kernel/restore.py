@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from interlock.kernel.run import Run
 
 
-class Pasts:
+class Restorer:
     """Takes up the thread of a run."""
 
     def __init__(self, run: Run) -> None:
@@ -29,7 +29,7 @@ class Pasts:
         for task_id, state in stimulus.ends:
             if not isinstance(task_id, str) or not task_id.strip():
                 raise BlankId(f"a task needs an id that is not blank, not {task_id!r}")
-            if task_id in run.entries or task_id in run.ends or task_id in run.occupants:
+            if task_id in run.entries or task_id in run.ends or task_id in run.external_holds:
                 raise DuplicateId(f"there is already a task with the id {task_id!r}")
             if state not in State or not State(state).is_end:
                 raise InvalidOption(f"task {task_id!r} cannot have ended as {state!r}")
@@ -68,7 +68,7 @@ class Pasts:
             found.add(task.id)
         return found
 
-    def bring_back(self, stimulus: s.Submit, batch: Mapping[str, Entry]) -> None:
+    def restore_tasks(self, stimulus: s.Submit, batch: Mapping[str, Entry]) -> None:
         """Give tasks back what they had."""
         for entry, past in zip(batch.values(), stimulus.past, strict=False):
             if past is None:

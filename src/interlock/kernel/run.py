@@ -21,14 +21,14 @@ from interlock.kernel import stimuli as s
 from interlock.kernel.admission import Admission
 from interlock.kernel.instructions import Change, Instruction, Refused, Settle, Start, Stop
 from interlock.kernel.order import count_claims, first_come_rank, start_rank
-from interlock.kernel.records import Attempt, Entry, Group, Occupant, Story
-from interlock.kernel.requests import Midflight
-from interlock.kernel.restore import Pasts
+from interlock.kernel.records import Attempt, Entry, ExternalHold, Group, Story
+from interlock.kernel.requests import Requests
+from interlock.kernel.restore import Restorer
 from interlock.kernel.states import FIRST_STATES, FOLLOWERS
 from interlock.kernel.submission import check_submission, raise_tails
 from interlock.kernel.table import Table
 from interlock.kernel.timers import Timers
-from interlock.kernel.waiters import Rank, StandIn, Traits, Waiter
+from interlock.kernel.waiters import ProxyWaiter, Rank, Traits, Waiter
 from interlock.model.duration import seconds
 from interlock.model.outcome import ErrorRecord, State
 from interlock.model.task import Task
@@ -48,13 +48,13 @@ class Run:
         self._rank = first_come_rank if first_come else start_rank
         self.admission = Admission(table, first_come, zombies_hold_slots)
         self.timers = Timers()
-        self.midflight = Midflight(self)
-        self.pasts = Pasts(self)
+        self.requests = Requests(self)
+        self.restorer = Restorer(self)
         self.entries: dict[str, Entry] = {}
         """Unfinished tasks, and finished ones of which an attempt is still alive."""
         self.ends: dict[str, State] = {}
         self.ended_at: dict[str, float] = {}
-        self.occupants: dict[str, Occupant] = {}
+        self.external_holds: dict[str, ExternalHold] = {}
         """What is held from outside, by name."""
         self.groups: dict[str, Group] = {}
         self.counts = dict.fromkeys((state.value for state in State), 0)
@@ -69,7 +69,7 @@ class Run:
         self.agenda: deque[Entry] = deque()
         """Tasks that have ended, with something to follow from it."""
 
-    def work_off(self) -> None:
+    def drain_agenda(self) -> None:
         """Do what follows from the ends of tasks."""
         while self.agenda:
             self._after_settling(self.agenda.popleft())
@@ -93,17 +93,17 @@ class Run:
             raise InvalidOption(
                 f"the group's deadline is {stimulus.deadline}; it must be 0 or more"
             )
-        brought_back = self.pasts.check(stimulus) if stimulus.past else ()
-        check_submission(stimulus.tasks, self, brought_back)
+        restored = self.restorer.check(stimulus) if stimulus.past else ()
+        check_submission(stimulus.tasks, self, restored)
         batch = {task.id: self._entry(task, parent) for task in stimulus.tasks}
         if parent is not None:
-            self.midflight.refuse_hanging_children(parent, batch)
+            self.requests.reject_deadlocked_children(parent, batch)
         self._add(stimulus, batch)
 
     def _entry(self, task: Task, parent: Attempt | None) -> Entry:
         table, profile = self.table, self.admission.plain
         needs, amounts = table.resolve(task.claims)
-        patterned = bool(table.globs) and table.has_pattern(needs)
+        patterned = bool(table.pattern_places) and table.has_pattern(needs)
         if amounts or patterned or parent is not None:
             kin = parent.ancestry() if parent is not None else ()
             profile = self.admission.profile(Traits(amounts, kin, patterned=patterned))
@@ -137,7 +137,7 @@ class Run:
                     self.now + task.deadline, partial(self.deadline_passed, entry)
                 )
         if stimulus.past:
-            self.pasts.bring_back(stimulus, batch)
+            self.restorer.restore_tasks(stimulus, batch)
         for entry in batch.values():
             if entry.task.after:
                 failed = next((d for d in entry.task.after if self._did_not_succeed(d)), None)
@@ -195,11 +195,11 @@ class Run:
         admission = self.admission
         waiter: Waiter = entry
         if entry.turn:
-            waiter = StandIn(entry, entry.needs, entry.profile, admission.turn)
-            entry.own.stand_in = waiter
+            waiter = ProxyWaiter(entry, entry.needs, entry.profile, admission.turn)
+            entry.own.proxy_waiter = waiter
         waiter.turn = admission.turn
-        if entry.extras.needed:
-            waiter.profile = admission.profile(entry.profile.traits._replace(needed=True))
+        if entry.extras.is_awaited:
+            waiter.profile = admission.profile(entry.profile.traits._replace(is_awaited=True))
         admission.enqueue(waiter, self._ranks.setdefault(rank, rank), self._arrivals)
 
     def start(self, waiter: Waiter) -> None:
@@ -272,7 +272,7 @@ class Run:
                 self.ended(report)
             else:
                 self.gone(report)
-            self.work_off()
+            self.drain_agenda()
 
     def _close(self, attempt: Attempt) -> None:
         """The outcome of an attempt is decided: it may ask for nothing more."""
@@ -280,7 +280,7 @@ class Run:
         if attempt.timeout is not None:
             self.timers.drop(attempt.timeout)
         if attempt.requests:
-            self.midflight.abandon(attempt)
+            self.requests.abandon(attempt)
         children = attempt.entry.extras.children
         if children:
             for child in list(children.values()):
@@ -291,8 +291,8 @@ class Run:
         entry = attempt.entry
         entry.attempt = None
         self.admission.release(attempt)
-        if self.midflight.extended:
-            self.midflight.forget(attempt)
+        if self.requests.extended:
+            self.requests.forget(attempt)
         if entry.state is State.RUNNING:
             return  # What becomes of it is decided next.
         if entry.is_over:
@@ -377,7 +377,7 @@ class Run:
             if extras.deadline is not None:
                 self.timers.drop(extras.deadline)
             self.agenda.append(entry)
-        elif task_id in self.midflight.awaited:
+        elif task_id in self.requests.awaited:
             self.agenda.append(entry)
 
     def _after_settling(self, entry: Entry) -> None:
@@ -386,7 +386,7 @@ class Run:
             dependents, extras.dependents = extras.dependents, None
             for dependent in dependents:
                 self._dependency_ended(dependent, end is State.SUCCEEDED, task_id)
-        self.midflight.task_ended(task_id)
+        self.requests.task_ended(task_id)
         parent = extras.parent
         if parent is not None and parent.entry.extras.children is not None:
             parent.entry.extras.children.pop(task_id, None)
@@ -444,7 +444,7 @@ class Run:
         # By value: the hash of an Enum is counted anew each time.
         followers = FIRST_STATES if old is None else FOLLOWERS[old._value_]
         if state._value_ not in followers:
-            raise IllegalTransition(entry.task.id, str(old), str(state), _told(entry.story))
+            raise IllegalTransition(entry.task.id, str(old), str(state), _history(entry.story))
         if old is not None:
             counts[old._value_] -= 1
             entry.story = (entry.since, old, entry.story)
@@ -455,7 +455,7 @@ class Run:
             self.out.append(Change(entry.task.id, state, detail))
 
 
-def _told(story: Story | None) -> list[str]:
+def _history(story: Story | None) -> list[str]:
     """The states of a task before the one it is in, the first one first."""
     lines: list[str] = []
     while story is not None:

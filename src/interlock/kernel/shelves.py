@@ -17,8 +17,8 @@ class Point:
 
     __slots__ = (
         "branched",
-        "closed",
-        "elsewhere",
+        "due_count",
+        "parks_at",
         "readers",
         "reading",
         "shelves",
@@ -26,17 +26,17 @@ class Point:
         "writing",
     )
 
-    def __init__(self, elsewhere: Point | None = None) -> None:
+    def __init__(self, parks_at: Point | None = None) -> None:
         self.readers = 0
         self.writers = 0
         self.shelves: dict[Profile, Shelf] | None = None
         self.reading: Line | None = None
         self.writing: Line | None = None
-        self.closed = 0
+        self.due_count = 0
         """How many of those who stand here nobody may pass."""
         self.branched = False
         """Whether others, who wait for something below, stand in other lines."""
-        self.elsewhere = elsewhere
+        self.parks_at = parks_at
         """Where those are parked whom somebody in line here holds back, if not here.
 
         Patterns pass the lines of those who wait below their prefix, but do not care for the
@@ -53,22 +53,22 @@ class Point:
                 self.reading = line
         return line
 
-    def close(self, waiter: Waiter, writes: bool) -> None:
+    def add_due(self, waiter: Waiter, writes: bool) -> None:
         """Let nobody younger past this waiter."""
-        self.line(writes).closers.append(waiter)
-        self.closed += 1
+        self.line(writes).due_waiters.append(waiter)
+        self.due_count += 1
 
-    def reopen(self, waiter: Waiter, writes: bool) -> None:
+    def remove_due(self, waiter: Waiter, writes: bool) -> None:
         """Let everybody past this waiter again."""
-        self.line(writes).closers.remove(waiter)
-        self.closed -= 1
+        self.line(writes).due_waiters.remove(waiter)
+        self.due_count -= 1
 
-    def ahead(self, writes: bool) -> Iterator[Waiter]:
+    def due_ahead(self, writes: bool) -> Iterator[Waiter]:
         """Those who may not be passed by somebody who wants to write, or to read."""
         if self.writing is not None:
-            yield from self.writing.closers
+            yield from self.writing.due_waiters
         if writes and self.reading is not None:
-            yield from self.reading.closers
+            yield from self.reading.due_waiters
 
     def bars(self, best: Waiter, writes: bool) -> bool:
         """Whether nobody on the shelf of `best` can start, for somebody here may not be passed.
@@ -80,12 +80,12 @@ class Point:
         oldest = line.oldest()
         if self.branched or line.patterned or best.estimate is not None or oldest is None:
             return False
-        for ahead in self.ahead(writes):
+        for ahead in self.due_ahead(writes):
             if ahead.turn < oldest.turn and not ahead.profile.patterned:
                 return True
         rest = line.items[line.start + 1 : line.start + 2]
         alone = not rest or rest[0].turn > oldest.turn
-        return writes and oldest.passed.closes and alone and best.turn > oldest.turn
+        return writes and oldest.overtaken.is_due and alone and best.turn > oldest.turn
 
     def excludes(self, writes: bool, kin: tuple[Grant, ...]) -> bool:
         """Whether somebody other than the kin holds it in a way that excludes us."""
@@ -135,7 +135,7 @@ class Shelf:
             no_writer = no_reader or point.readers > 0
         reader = None if no_reader or not self.readers else _first(self.readers)
         writer = None if no_writer or not self.writers else _first(self.writers)
-        if point.closed and not self.profile.exempt:
+        if point.due_count and not self.profile.exempt:
             if reader is not None and point.bars(reader[2], False):
                 reader = None
             if writer is not None and point.bars(writer[2], True):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _REACH = 32
 
 
-def check_submission(tasks: Sequence[Task], run: Run, brought_back: Collection[str] = ()) -> None:
+def check_submission(tasks: Sequence[Task], run: Run, restored: Collection[str] = ()) -> None:
     """Raise for what cannot be, beside the tasks that the run has; changes nothing.
 
     Those that are brought back were possible once: a capacity may have been lowered since.
@@ -27,12 +27,12 @@ def check_submission(tasks: Sequence[Task], run: Run, brought_back: Collection[s
     if not isinstance(tasks, (tuple, list)):
         raise InvalidOption(f"tasks come as a tuple of tasks, not as {tasks!r}")
     batch: set[str] = set()
-    entries, ends, occupants, table = run.entries, run.ends, run.occupants, run.table
+    entries, ends, external_holds, table = run.entries, run.ends, run.external_holds, run.table
     for task in tasks:
         if not isinstance(task, Task):
             raise InvalidOption(f"{task!r} is no task")
         task_id = task.id
-        if task_id in batch or task_id in entries or task_id in ends or task_id in occupants:
+        if task_id in batch or task_id in entries or task_id in ends or task_id in external_holds:
             raise DuplicateId(f"there is already a task with the id {task_id!r}; ids are unique")
         if task.deadline is not None and not isinstance(task.deadline, float):
             raise InvalidOption(
@@ -41,14 +41,14 @@ def check_submission(tasks: Sequence[Task], run: Run, brought_back: Collection[s
         batch.add(task_id)
     inside: dict[str, list[str]] = {}
     for task in tasks:
-        table.check(task.id, task.claims, as_it_is=task.id not in brought_back)
+        table.check(task.id, task.claims, as_it_is=task.id not in restored)
         for dependency in task.after:
             if dependency in batch:
                 inside.setdefault(task.id, []).append(dependency)
             elif dependency not in entries and dependency not in ends:
                 raise UnknownDependency(
                     f"task {task.id!r} comes after {dependency!r}, but there is no such task"
-                    + _meant(dependency, chain(batch, entries, ends))
+                    + _suggestion(dependency, chain(batch, entries, ends))
                 )
     if inside:
         cycle = find_cycle({task.id: inside.get(task.id, ()) for task in tasks})
@@ -56,7 +56,7 @@ def check_submission(tasks: Sequence[Task], run: Run, brought_back: Collection[s
             raise DependencyCycle(cycle)
 
 
-def _meant(name: str, ids: Iterable[str]) -> str:
+def _suggestion(name: str, ids: Iterable[str]) -> str:
     close = get_close_matches(name, sorted(islice(ids, 10_000)), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
 

@@ -13,7 +13,7 @@ from interlock.errors import (
     UnknownResource,
 )
 from interlock.kernel.meters import ALL, Meter
-from interlock.kernel.places import File, Folder, Glob, Path, Place, chain, places_conflict
+from interlock.kernel.places import File, Folder, Path, PatternPlace, Place, chain, places_conflict
 from interlock.kernel.shelves import Point
 from interlock.kernel.waiters import Amounts, Grant, Needs, Waiter
 from interlock.model.claim import Claim, Mode
@@ -44,11 +44,11 @@ class Table:
         """All that is held, in the order in which it was granted."""
         self.names: dict[str, Place] = {}
         self.root = Folder("", None)
-        self.globs: dict[Alternative, Glob] = {}
+        self.pattern_places: dict[Alternative, PatternPlace] = {}
         self.known_paths: dict[str, Place] = {}
         """Places on paths by the first way in which they were spelled."""
-        self.patterns_in_use = 0
-        self.closing = 0
+        self.patterns_held = 0
+        self.due_count = 0
         """How many waiters nobody may pass."""
         self.slots = Meter(SLOTS, check_capacity(SLOTS, slots, 1))
         self.meters: dict[str, Meter] = {SLOTS: self.slots}
@@ -156,7 +156,7 @@ class Table:
                 amounts[meter] = amounts.get(meter, 0) + claim.amount
         for place in needs:
             place.refs += 1
-        return tuple([place.needed(w) for place, w in needs.items()]), tuple(amounts.items())
+        return tuple([place.need(w) for place, w in needs.items()]), tuple(amounts.items())
 
     def _resolve_known(self, claims: tuple[Claim, ...]) -> Needs | None:
         """The places of claims that are all on paths which others spell the same way."""
@@ -168,7 +168,7 @@ class Table:
                 return None
             writes = claim.mode is Mode.WRITE
             need = place.as_written if writes else place.as_read
-            found.append(need or place.needed(writes))
+            found.append(need or place.need(writes))
         if len(found) > 1 and len({place for place, _ in found}) < len(found):
             return None
         for place, _ in found:
@@ -189,20 +189,20 @@ class Table:
                 folder.file = File(folder, alternative)
                 folder.refs += 1
             return folder.file
-        glob = self.globs.get(alternative)
-        if glob is None:
-            if not self.globs:
+        pattern = self.pattern_places.get(alternative)
+        if pattern is None:
+            if not self.pattern_places:
                 self._track_all(1)
-            glob = self.globs[alternative] = Glob(alternative, folder)
+            pattern = self.pattern_places[alternative] = PatternPlace(alternative, folder)
             folder.refs += 1
-        return glob
+        return pattern
 
     def has_pattern(self, needs: Needs) -> bool:
         """Whether there are patterns among these places."""
-        return any(isinstance(place, Glob) for place, _ in needs)
+        return any(isinstance(place, PatternPlace) for place, _ in needs)
 
     def forget(self, needs: Needs) -> None:
-        """One who claimed these places is over; places that nobody claims any more vanish."""
+        """One who claimed these places is over; places that nobody claims any more unlink."""
         for place, _ in needs:
             place.refs -= 1
             if not place.refs:
@@ -217,25 +217,25 @@ class Table:
             folder = place.folder
             folder.file = None
             folder.refs -= 1
-            place.vanish()
-        elif isinstance(place, Glob):
+            place.unlink()
+        elif isinstance(place, PatternPlace):
             folder = place.folder
-            assert folder.globs is not None
-            del self.globs[place.alternative], folder.globs[place.alternative]
-            if not self.globs:
+            assert folder.pattern_places is not None
+            del self.pattern_places[place.alternative], folder.pattern_places[place.alternative]
+            if not self.pattern_places:
                 self._track_all(-1)
             folder.refs -= 1
-            place.vanish()
+            place.unlink()
         else:
             del self.names[place.name]
-            place.vanish()
+            place.unlink()
             return
         while folder.above and not folder.refs and not folder.children:
             self.known_paths.pop(folder.text, None)
             parent = folder.above[-1]
             assert parent.children is not None
             del parent.children[folder.name]
-            folder.vanish()
+            folder.unlink()
             folder = parent
 
     # -- holds --------------------------------------------------------------------------
@@ -249,12 +249,12 @@ class Table:
             else:
                 for point in place.marks:
                     point.readers += by
-            if self.globs:
+            if self.pattern_places:
                 self._track(place, writes, by)
 
     def _track(self, place: Place, writes: bool, by: int) -> None:
         """There are patterns: let them know what is held."""
-        if isinstance(place, Glob):
+        if isinstance(place, PatternPlace):
             self._use_pattern(place, by)
         elif isinstance(place, (Folder, File)):
             if place.exact is None:
@@ -274,15 +274,15 @@ class Table:
             else:
                 del folder.held[place]
 
-    def _use_pattern(self, glob: Glob, by: int) -> None:
+    def _use_pattern(self, pattern: PatternPlace, by: int) -> None:
         """Keep the patterns that are held where folders below find them."""
-        if glob.folder.patterns is None:
-            glob.folder.patterns = {}
-        patterns = glob.folder.patterns
-        patterns[glob] = patterns.get(glob, 0) + by
-        if not patterns[glob]:
-            del patterns[glob]
-        self.patterns_in_use += by
+        if pattern.folder.held_patterns is None:
+            pattern.folder.held_patterns = {}
+        patterns = pattern.folder.held_patterns
+        patterns[pattern] = patterns.get(pattern, 0) + by
+        if not patterns[pattern]:
+            del patterns[pattern]
+        self.patterns_held += by
 
     def _track_all(self, by: int) -> None:
         """The first pattern has come, or the last one has gone."""
@@ -299,59 +299,59 @@ class Table:
                     not kin or point.excludes(writes, kin)
                 ):
                     return point, writes, False
-            if self.globs and isinstance(place, (Folder, File, Glob)):
+            if self.pattern_places and isinstance(place, (Folder, File, PatternPlace)):
                 held = self._pattern_blocker(place, writes, kin)
                 if held is not None:
                     return held, writes, False
-            if self.closing:
-                for point in place.passes:
-                    if point.closed and self._closed(point, place, writes, waiter):
-                        return point.elsewhere or point, writes, True
+            if self.due_count:
+                for point in place.overtakes_at:
+                    if point.due_count and self._would_overtake_due(point, place, writes, waiter):
+                        return point.parks_at or point, writes, True
         return None
 
     def _pattern_blocker(self, place: Path, writes: bool, kin: tuple[Grant, ...]) -> Point | None:
         """The point of a pattern that is held and meets this place, or the other way round."""
-        if not isinstance(place, Glob):
-            if not self.patterns_in_use:
+        if not isinstance(place, PatternPlace):
+            if not self.patterns_held:
                 return None
             node = place.folder if isinstance(place, File) else place
             for folder in node.over:
-                for glob in folder.patterns or ():
+                for pattern in folder.held_patterns or ():
                     if (
-                        glob.kinds & place.kinds
-                        and glob.meets(place)
-                        and glob.own.excludes(writes, kin)
+                        pattern.suffix_bits & place.suffix_bits
+                        and pattern.meets(place)
+                        and pattern.own.excludes(writes, kin)
                     ):
-                        return glob.own
+                        return pattern.own
         else:
             for other in place.held_nearby():
                 exact = other.exact
                 if (
                     exact is not None
-                    and place.kinds & other.kinds
+                    and place.suffix_bits & other.suffix_bits
                     and place.meets(other)
                     and exact.excludes(writes, kin)
                 ):
                     return exact
         return None
 
-    def _closed(self, point: Point, place: Place, writes: bool, waiter: Waiter) -> bool:
+    def _would_overtake_due(self, point: Point, place: Place, writes: bool, waiter: Waiter) -> bool:
         """Whether a start would go past an older one that nobody may pass any more."""
         if waiter.profile.exempt:
             return False
         return any(
             ahead.turn < waiter.turn
-            and not self._out_of_its_way(ahead, waiter)
+            and not self._ends_in_time(ahead, waiter)
             and conflicts_at(point, ahead, place, writes)
-            for ahead in point.ahead(writes)
+            for ahead in point.due_ahead(writes)
         )
 
-    def _out_of_its_way(self, ahead: Waiter, waiter: Waiter) -> bool:
+    def _ends_in_time(self, ahead: Waiter, waiter: Waiter) -> bool:
         """Whether the estimates say that a waiter will be done before `ahead` could start."""
         estimate = waiter.estimate
         return (
             estimate is not None
-            and ahead.passed.times < 4 * self.slots.capacity
+            and ahead.overtaken.times < 4 * self.slots.capacity
             and self.now + estimate <= self.clears_at(ahead)
         )
 
@@ -384,10 +384,12 @@ def conflicts_at(point: Point, waiter: Waiter, place: Place, writes: bool) -> bo
 
     Lines are kept by folder; whether patterns really meet is seen only here.
     """
-    pattern = isinstance(place, Glob)
+    pattern = isinstance(place, PatternPlace)
     for other, theirs in waiter.needs:
-        if (writes or theirs) and point in other.queues:
-            if (pattern or isinstance(other, Glob)) and not place.kinds & other.kinds:
+        if (writes or theirs) and point in other.lines_at:
+            if (
+                pattern or isinstance(other, PatternPlace)
+            ) and not place.suffix_bits & other.suffix_bits:
                 continue
             if places_conflict(place, other):
                 return True

@@ -71,10 +71,10 @@ class Traits(NamedTuple):
     amounts: Amounts = ()
     kin: tuple[Grant, ...] = ()
     """Grants whose places they may share; the own one first in mid-flight."""
-    midflight: bool = False
-    seated: bool = False
+    is_request: bool = False
+    has_slot: bool = False
     """They hold a slot already."""
-    needed: bool = False
+    is_awaited: bool = False
     """Something that runs waits for them."""
     patterned: bool = False
     """There are patterns among their claims."""
@@ -88,24 +88,24 @@ class Profile:
         "count",
         "exempt",
         "free",
+        "has_slot",
+        "is_request",
         "kin",
         "lacks",
         "lenders",
         "listed",
-        "midflight",
         "patterned",
-        "seated",
         "shelves",
         "traits",
     )
 
     def __init__(self, traits: Traits) -> None:
         self.traits = traits
-        self.amounts, self.kin, self.midflight, self.seated, needed, self.patterned = traits
-        self.exempt = self.midflight or bool(self.kin) or needed
+        self.amounts, self.kin, self.is_request, self.has_slot, awaited, self.patterned = traits
+        self.exempt = self.is_request or bool(self.kin) or awaited
         """Whether they pass reservations: in mid-flight, and what such waits may be for."""
         # Amounts are shared only with ancestors: who asks for more in mid-flight wants more.
-        self.lenders = self.kin[1:] if self.midflight else self.kin
+        self.lenders = self.kin[1:] if self.is_request else self.kin
         self.count = 0
         self.lacks: Meter | None = None
         """The meter that was found to be short."""
@@ -117,38 +117,38 @@ class Profile:
     def short(self, waiter: Waiter) -> Meter | None:
         """A meter of which there is not enough for this waiter."""
         for meter, amount in self.amounts:
-            if not meter.fits(amount, self.lenders) or meter.is_kept_from(waiter):
+            if not meter.fits(amount, self.lenders) or meter.is_reserved_against(waiter):
                 return meter
         return None
 
 
-class Passed:
+class Overtaken:
     """How often younger ones went past a waiter."""
 
-    __slots__ = ("closes", "for_capacity", "last_passer", "last_taker", "times")
+    __slots__ = ("for_capacity", "is_due", "last_overtaker", "last_taker", "times")
 
     def __init__(self) -> None:
         self.times = 0
         self.for_capacity = 0
-        self.last_passer = 0
+        self.last_overtaker = 0
         self.last_taker = 0
-        self.closes = False
+        self.is_due = False
         """Nobody younger may pass it any more, but for those who are out of its way in time."""
 
 
-NEVER = Passed()
+NEVER_OVERTAKEN = Overtaken()
 """Shared by all who were not passed; nothing is written into it."""
 
 
 class Waiter:
     """One wait for claims: of a task that is ready, or of a running attempt in mid-flight."""
 
-    __slots__ = ("item", "needs", "passed", "profile", "shelf", "turn", "writes_there")
+    __slots__ = ("item", "needs", "overtaken", "profile", "shelf", "turn", "writes_there")
 
     item: Item | None
     """Its place in the order while it waits; None when it does not."""
     needs: Needs
-    passed: Passed
+    overtaken: Overtaken
     profile: Profile
     shelf: Shelf | None
     writes_there: bool
@@ -169,17 +169,17 @@ class Waiter:
     @property
     def estimate(self) -> float | None:
         """How long its task is thought to take, if that was said."""
-        estimate: float | None = None if self.profile.midflight else self.owner.task.estimate
+        estimate: float | None = None if self.profile.is_request else self.owner.task.estimate
         return estimate
 
-    def was_passed(self) -> Passed:
+    def own_overtaken(self) -> Overtaken:
         """Its own record of that, to write into."""
-        if self.passed is NEVER:
-            self.passed = Passed()
-        return self.passed
+        if self.overtaken is NEVER_OVERTAKEN:
+            self.overtaken = Overtaken()
+        return self.overtaken
 
 
-class StandIn(Waiter):
+class ProxyWaiter(Waiter):
     """A waiter on behalf of a request, or of a task that has waited before."""
 
     __slots__ = ("_owner",)
@@ -188,7 +188,7 @@ class StandIn(Waiter):
         self._owner = owner
         self.item = None
         self.needs = needs
-        self.passed = NEVER
+        self.overtaken = NEVER_OVERTAKEN
         self.profile = profile
         self.shelf = None
         self.turn = turn

@@ -17,7 +17,7 @@ from contextlib import suppress
 from functools import partial
 
 from interlock.errors import ImpossibleClaim, ShuttingDown
-from interlock.kernel.meters import Meter, spent_rate
+from interlock.kernel.meters import Meter, describe_rate_limit
 from interlock.model.limits import Quota
 from interlock.model.why import SpentRate
 from interlock.runtime.lanes import PATIENCE, Ask, Lane
@@ -146,7 +146,7 @@ class Allowance:
         for meter, amount in self._needs(ask):
             meter.give_back(now)
             if not meter.fits(min(amount, meter.most), ()):
-                yield spent_rate(meter, amount)
+                yield describe_rate_limit(meter, amount)
 
     def _check(self, ask: Ask) -> None:
         for meter, amount in self._needs(ask):

@@ -6,13 +6,13 @@ from typing import Any
 
 from interlock.kernel import lending as lending_module
 from interlock.kernel.admission import Admission
-from interlock.kernel.external_holds import Occupants
+from interlock.kernel.controls import Controls
+from interlock.kernel.external_holds import ExternalHolds
 from interlock.kernel.kernel import Kernel
 from interlock.kernel.meters import Meter
 from interlock.kernel.places import Folder
 from interlock.kernel.records import Attempt
 from interlock.kernel.run import Run
-from interlock.kernel.steering import Steering
 from interlock.kernel.table import Table
 from interlock.kernel.waiters import Profile
 from interlock.model.outcome import State
@@ -108,7 +108,7 @@ def _(original: Any) -> Any:
     return lambda self, grant, needs, amounts: original(self, grant, needs, ())
 
 
-@plant("claims that are vacated wake nobody", Occupants, "vacate")
+@plant("claims that are vacated wake nobody", ExternalHolds, "vacate")
 def _(original: Any) -> Any:
     def vacate(self: Any, stimulus: Any) -> None:
         admission = self._run.admission
@@ -144,7 +144,7 @@ def _(original: Any) -> Any:
     return lambda self, *, slots, **options: original(self, slots=slots + 1, **options)
 
 
-@plant("a capacity can only be raised", Steering, "set_capacity")
+@plant("a capacity can only be raised", Controls, "set_capacity")
 def _(original: Any) -> Any:
     def set_capacity(self: Any, stimulus: Any) -> None:
         if stimulus.capacity > self._run.table.meters[stimulus.resource].capacity:
@@ -153,7 +153,7 @@ def _(original: Any) -> Any:
     return set_capacity
 
 
-@plant("a raised capacity wakes nobody", Steering, "set_capacity")
+@plant("a raised capacity wakes nobody", Controls, "set_capacity")
 def _(original: Any) -> Any:
     def set_capacity(self: Any, stimulus: Any) -> None:
         self._run.table.meters[stimulus.resource].capacity = stimulus.capacity
@@ -166,12 +166,12 @@ def _(original: Any) -> Any:
     return lambda self, now: original(self, now + 0.5 * self.window)
 
 
-@plant("a rate that must be left alone is not", Steering, "hold_rate")
+@plant("a rate that must be left alone is not", Controls, "hold_rate")
 def _(original: Any) -> Any:
     return lambda self, stimulus: None
 
 
-@plant("a hold of a rate sets no timer", Steering, "hold_rate")
+@plant("a hold of a rate sets no timer", Controls, "hold_rate")
 def _(original: Any) -> Any:
     def hold_rate(self: Any, stimulus: Any) -> None:
         original(self, stimulus)

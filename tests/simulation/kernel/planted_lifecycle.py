@@ -6,10 +6,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from interlock.kernel import run as run_module
+from interlock.kernel.controls import Controls
 from interlock.kernel.instructions import SetTimer, Settle, Stop
 from interlock.kernel.kernel import Kernel
 from interlock.kernel.run import Run
-from interlock.kernel.steering import Steering
 from interlock.model.limits import Retry
 from interlock.model.outcome import State
 from interlock.model.why import UnfinishedDependency
@@ -183,10 +183,10 @@ def _(original: Any) -> Any:
     return handle
 
 
-# Steering and answers
+# Controls and answers
 
 
-@plant("a drained run goes on starting", Steering, "drain")
+@plant("a drained run goes on starting", Controls, "drain")
 def _(original: Any) -> Any:
     def drain(self: Any, stimulus: Any) -> None:
         original(self, stimulus)
@@ -195,7 +195,7 @@ def _(original: Any) -> Any:
     return drain
 
 
-@plant("resuming one task resumes the run", Steering, "resume")
+@plant("resuming one task resumes the run", Controls, "resume")
 def _(original: Any) -> Any:
     def resume(self: Any, stimulus: Any) -> None:
         original(self, stimulus)
@@ -204,7 +204,7 @@ def _(original: Any) -> Any:
     return resume
 
 
-@plant("a resumed task is forgotten", Steering, "resume")
+@plant("a resumed task is forgotten", Controls, "resume")
 def _(original: Any) -> Any:
     return lambda self, stimulus: original(self, stimulus) if stimulus.task_id is None else None
 

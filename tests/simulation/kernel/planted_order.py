@@ -39,12 +39,12 @@ def _(original: Any) -> Any:
 # Order
 
 
-@plant("reservations are ignored", Table, "_closed")
+@plant("reservations are ignored", Table, "_would_overtake_due")
 def _(original: Any) -> Any:
     return lambda self, point, place, writes, waiter: False
 
 
-@plant("nobody ever reserves", Admission, "_close_lines")
+@plant("nobody ever reserves", Admission, "_make_due")
 def _(original: Any) -> Any:
     return lambda self, waiter: None
 
@@ -57,7 +57,7 @@ def _(original: Any) -> Any:
 @plant("a withdrawn reservation keeps standing", Admission, "withdraw")
 def _(original: Any) -> Any:
     def withdraw(self: Any, waiter: Any) -> None:
-        self.closers.pop(waiter, None)
+        self.due_waiters.pop(waiter, None)
         original(self, waiter)
 
     return withdraw

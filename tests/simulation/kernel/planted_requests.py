@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlock.kernel import requests as midflight_module
+from interlock.kernel import requests as requests_module
 from interlock.kernel.admission import Admission
-from interlock.kernel.records import Wait
-from interlock.kernel.requests import Midflight
+from interlock.kernel.records import WaitKind
+from interlock.kernel.requests import Requests
 from interlock.model.outcome import State
 from tests.simulation.planting import plant
 
 
-@plant("a circle of extensions is not denied", midflight_module, "who_hangs")
+@plant("a circle of extensions is not denied", requests_module, "find_deadlocked")
 def _(original: Any) -> Any:
     return lambda *arguments: frozenset()
 
 
-@plant("a wait for an ancestor is not denied", midflight_module, "outlived")
+@plant("a wait for an ancestor is not denied", requests_module, "would_outlive")
 def _(original: Any) -> Any:
     return lambda *arguments: False
 
 
-@plant("only parents hear that a task they wait for has ended", Midflight, "task_ended")
+@plant("only parents hear that a task they wait for has ended", Requests, "task_ended")
 def _(original: Any) -> Any:
     def task_ended(self: Any, task_id: str) -> None:
         waits = self.awaited.get(task_id, ())
@@ -33,12 +33,12 @@ def _(original: Any) -> Any:
     return task_ended
 
 
-@plant("what is waited for is held back like anything else", Admission, "let_pass")
+@plant("what is waited for is held back like anything else", Admission, "exempt")
 def _(original: Any) -> Any:
     return lambda self, waiter: None
 
 
-@plant("a wait for several tasks is over with the first of them", Midflight, "task_ended")
+@plant("a wait for several tasks is over with the first of them", Requests, "task_ended")
 def _(original: Any) -> Any:
     def task_ended(self: Any, task_id: str) -> None:
         for request in self.awaited.get(task_id, ()):
@@ -49,7 +49,7 @@ def _(original: Any) -> Any:
     return task_ended
 
 
-@plant("whoever asks a person keeps the slot", Midflight, "_lend")
+@plant("whoever asks a person keeps the slot", Requests, "_lend")
 def _(original: Any) -> Any:
     def lend(self: Any, attempt: Any) -> None:
         if attempt.entry.state is not State.RUNNING or any(
@@ -61,12 +61,12 @@ def _(original: Any) -> Any:
     return lend
 
 
-@plant("whoever was answered goes on without a slot", Midflight, "_return")
+@plant("whoever was answered goes on without a slot", Requests, "_return")
 def _(original: Any) -> Any:
     return lambda self, request: self._resume(request)
 
 
-@plant("two waits of one attempt take two slots", Midflight, "granted")
+@plant("two waits of one attempt take two slots", Requests, "granted")
 def _(original: Any) -> Any:
     def granted(self: Any, request: Any) -> None:
         self._run.admission.slots.used += len(request.attempt.requests) > 1
@@ -75,12 +75,12 @@ def _(original: Any) -> Any:
     return granted
 
 
-@plant("the waits of an attempt do not hear what became of its slot", Midflight, "_reseat")
+@plant("the waits of an attempt do not hear what became of its slot", Requests, "_reseat")
 def _(original: Any) -> Any:
     return lambda self, attempt: None
 
 
-@plant("the end of an attempt leaves one of its waits in line", Midflight, "abandon")
+@plant("the end of an attempt leaves one of its waits in line", Requests, "abandon")
 def _(original: Any) -> Any:
     def abandon(self: Any, attempt: Any) -> None:
         if len(attempt.requests) > 1:
@@ -90,10 +90,10 @@ def _(original: Any) -> Any:
     return abandon
 
 
-@plant("whoever withdraws a wait goes on without a slot", Midflight, "_return")
+@plant("whoever withdraws a wait goes on without a slot", Requests, "_return")
 def _(original: Any) -> Any:
     def go_on(self: Any, request: Any) -> None:
-        if request.wait is Wait.SLOT:
+        if request.waits_for is WaitKind.SLOT:
             self._resume(request)
         else:
             original(self, request)
@@ -101,29 +101,31 @@ def _(original: Any) -> Any:
     return go_on
 
 
-@plant("claims that were withdrawn are granted all the same", Midflight, "withdraw")
+@plant("claims that were withdrawn are granted all the same", Requests, "withdraw")
 def _(original: Any) -> Any:
     def withdraw(self: Any, stimulus: Any) -> None:
         waits = [r for r in self.waiting if r.is_it(stimulus.token, stimulus.request)]
-        if not any(request.wait is Wait.CLAIMS for request in waits):
+        if not any(request.waits_for is WaitKind.CLAIMS for request in waits):
             original(self, stimulus)
 
     return withdraw
 
 
-@plant("a withdrawn extension is said to be granted", Midflight, "withdraw")
+@plant("a withdrawn extension is said to be granted", Requests, "withdraw")
 def _(original: Any) -> Any:
     def withdraw(self: Any, stimulus: Any) -> None:
         waits = [r for r in self.waiting if r.is_it(stimulus.token, stimulus.request)]
-        claims = [(request, request.claims) for request in waits if request.wait is Wait.CLAIMS]
+        claims = [
+            (request, request.claims) for request in waits if request.waits_for is WaitKind.CLAIMS
+        ]
         original(self, stimulus)
         for request, asked in claims:
-            request.wait, request.claims = Wait.CLAIMS, asked
+            request.waits_for, request.claims = WaitKind.CLAIMS, asked
 
     return withdraw
 
 
-@plant("a question that was withdrawn still needs somebody", Midflight, "_ask_no_more")
+@plant("a question that was withdrawn still needs somebody", Requests, "_leave_needs_you")
 def _(original: Any) -> Any:
     def ask_no_more(self: Any, attempt: Any, why: str) -> None:
         if why != "withdrawn":
@@ -132,7 +134,7 @@ def _(original: Any) -> Any:
     return ask_no_more
 
 
-@plant("who withdraws what was just answered hears nothing", Midflight, "withdraw")
+@plant("who withdraws what was just answered hears nothing", Requests, "withdraw")
 def _(original: Any) -> Any:
     def withdraw(self: Any, stimulus: Any) -> None:
         if any(request.is_it(stimulus.token, stimulus.request) for request in self.waiting):

@@ -15,7 +15,7 @@ from interlock.model.limits import Quota
 from interlock.model.outcome import State
 
 
-class Steering:
+class Controls:
     """The commands of a run."""
 
     def __init__(self, run: Run) -> None:
