@@ -86,7 +86,6 @@ if TYPE_CHECKING:
         PARALLEL_VALIDATION_ERROR,
     )
     from interlock.patterns.executor.executor import ParallelExecutor
-    from interlock.patterns.executor.locks import InMemoryResourceLock, ResourceLock
     from interlock.patterns.executor.models import (
         AgentAssignment,
         AgentOutcome,
@@ -95,20 +94,21 @@ if TYPE_CHECKING:
         ParallelProgress,
         ProgressCallback,
     )
-    from interlock.patterns.executor.shutdown import ShutdownManager, ShutdownResult
+    from interlock.patterns.executor.resource_locks import InMemoryResourceLock, ResourceLock
+    from interlock.patterns.executor.shutdown_manager import ShutdownManager, ShutdownResult
     from interlock.patterns.pool.chat import ChatEngine, SessionManager
     from interlock.patterns.pool.engine_config import EngineConfig
     from interlock.patterns.pool.pool import AgentPool
+    from interlock.patterns.queue.agent_registry import AgentRegistry
     from interlock.patterns.queue.agent_task import AgentTask
     from interlock.patterns.queue.delegate import delegate_tasks_parallel
-    from interlock.patterns.queue.ownership import FileOwnership
+    from interlock.patterns.queue.file_ownership import FileOwnership
     from interlock.patterns.queue.queue import TaskQueue
-    from interlock.patterns.queue.registry import AgentRegistry
     from interlock.patterns.roundtable.roundtable import Roundtable
-    from interlock.patterns.scheduler.limiter import LLMLimiter
+    from interlock.patterns.scheduler.llm_limiter import LLMLimiter
+    from interlock.patterns.scheduler.rolling_summary import RollingSummary
     from interlock.patterns.scheduler.scheduler import TaskScheduler
-    from interlock.patterns.scheduler.store import SharedStore
-    from interlock.patterns.scheduler.summary import RollingSummary
+    from interlock.patterns.scheduler.shared_store import SharedStore
     from interlock.runtime.context import TaskContext, cancelled, current
     from interlock.runtime.handle import Handle
     from interlock.runtime.run import run
@@ -261,7 +261,7 @@ _HOMES = {
     "AgentOutcome": "interlock.patterns.executor.models",
     "AgentPlugin": "interlock.patterns.coordinator.subtask",
     "AgentPool": "interlock.patterns.pool.pool",
-    "AgentRegistry": "interlock.patterns.queue.registry",
+    "AgentRegistry": "interlock.patterns.queue.agent_registry",
     "AgentTask": "interlock.patterns.queue.agent_task",
     "Auto": "interlock.model.load",
     "Breaker": "interlock.model.limits",
@@ -273,12 +273,12 @@ _HOMES = {
     "ErrorRecord": "interlock.model.outcome",
     "Event": "interlock.model.event",
     "Explanation": "interlock.model.why",
-    "FileOwnership": "interlock.patterns.queue.ownership",
+    "FileOwnership": "interlock.patterns.queue.file_ownership",
     "Gate": "interlock.model.load",
     "Handle": "interlock.runtime.handle",
-    "InMemoryResourceLock": "interlock.patterns.executor.locks",
+    "InMemoryResourceLock": "interlock.patterns.executor.resource_locks",
     "Kind": "interlock.model.event",
-    "LLMLimiter": "interlock.patterns.scheduler.limiter",
+    "LLMLimiter": "interlock.patterns.scheduler.llm_limiter",
     "Load": "interlock.model.load",
     "Message": "interlock.runtime.session",
     "Orchestrator": "interlock.patterns.coordinator.orchestrator",
@@ -293,17 +293,17 @@ _HOMES = {
     "Question": "interlock.runtime.waits",
     "Quota": "interlock.model.limits",
     "Rate": "interlock.model.limits",
-    "ResourceLock": "interlock.patterns.executor.locks",
+    "ResourceLock": "interlock.patterns.executor.resource_locks",
     "Retry": "interlock.model.limits",
-    "RollingSummary": "interlock.patterns.scheduler.summary",
+    "RollingSummary": "interlock.patterns.scheduler.rolling_summary",
     "Roundtable": "interlock.patterns.roundtable.roundtable",
     "RunResult": "interlock.model.result",
     "Runtime": "interlock.runtime.runtime",
     "Session": "interlock.runtime.session",
     "SessionManager": "interlock.patterns.pool.chat",
-    "SharedStore": "interlock.patterns.scheduler.store",
-    "ShutdownManager": "interlock.patterns.executor.shutdown",
-    "ShutdownResult": "interlock.patterns.executor.shutdown",
+    "SharedStore": "interlock.patterns.scheduler.shared_store",
+    "ShutdownManager": "interlock.patterns.executor.shutdown_manager",
+    "ShutdownResult": "interlock.patterns.executor.shutdown_manager",
     "State": "interlock.model.outcome",
     "StateManager": "interlock.patterns.coordinator.subtask",
     "SubTask": "interlock.patterns.coordinator.subtask",

@@ -17,8 +17,8 @@ from interlock import (
     SubTask,
     UnknownDependency,
 )
-from interlock.patterns.coordinator.grouping import is_test
-from interlock.patterns.coordinator.prompts import Prompts
+from interlock.patterns.coordinator.subtask_groups import is_test
+from interlock.patterns.coordinator.subtask_prompts import SubtaskPrompts
 from tests.unit.patterns.coordination import Notebook, Team, coordinator, part
 from tests.unit.patterns.groups import played
 
@@ -197,9 +197,9 @@ def test_a_parent_may_be_an_object_or_just_an_id() -> None:
         title = "A compiler"
         description = None
 
-    assert "this task: A compiler\n" in Prompts(Parent(), {}).of(part(1))
-    assert "this task: 7\n" in Prompts(7, {}).of(part(1))
-    assert Prompts(None, {}).of(part(1)) == "Your part: s1"
+    assert "this task: A compiler\n" in SubtaskPrompts(Parent(), {}).of(part(1))
+    assert "this task: 7\n" in SubtaskPrompts(7, {}).of(part(1))
+    assert SubtaskPrompts(None, {}).of(part(1)) == "Your part: s1"
 
 
 def test_a_context_that_cannot_be_written_down_is_refused_by_name() -> None:
@@ -212,7 +212,7 @@ def test_a_context_that_cannot_be_written_down_is_refused_by_name() -> None:
 
     for context in (circle, {"circle": {(1, 2): 3}}, {"circle": Mute()}):
         with pytest.raises(InvalidOption, match=r"context\['circle'\]"):
-            Prompts(None, context)
+            SubtaskPrompts(None, context)
 
 
 @pytest.mark.parametrize(

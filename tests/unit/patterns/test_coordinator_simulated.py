@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from interlock import ParallelAgentCoordinator, SubTask, UnknownTask, conflicts, write
-from interlock.patterns.coordinator.grouping import is_test
+from interlock.patterns.coordinator.subtask_groups import is_test
 from interlock.testing.simulated_ports import simulated_ports
 from interlock.testing.virtual_run import simulate
 from tests.unit.patterns.coordination import Notebook, title_in

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from interlock.patterns.coordinator.call import Call
+from interlock.patterns.coordinator.coordinated_call import CoordinatedCall
 from interlock.patterns.coordinator.coordinated_run import RECORDS
 from tests.unit.patterns.coordination import (
     Notebook,
@@ -213,13 +213,13 @@ def test_a_coordinator_that_lasts_keeps_only_the_latest_outcomes_and_records(
 
 def test_a_name_is_found_without_counting_up_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[str] = []
-    ids = Call.ids
+    ids = CoordinatedCall.ids
 
-    def watched(self: Call, name: str) -> list[str]:
+    def watched(self: CoordinatedCall, name: str) -> list[str]:
         looked.append(name)
         return ids(self, name)
 
-    monkeypatch.setattr(Call, "ids", watched)
+    monkeypatch.setattr(CoordinatedCall, "ids", watched)
 
     async def main() -> None:
         async with coordinator(Team()) as coord:

@@ -17,7 +17,7 @@ from interlock import (
     conflicts,
     write,
 )
-from interlock.patterns.executor.resources import HeldResources
+from interlock.patterns.executor.held_resources import HeldResources
 
 
 async def test_a_resource_has_one_holder_who_may_take_it_again() -> None:

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from interlock import AgentTask, Runtime, TaskQueue, conflicts, write
-from interlock.patterns.queue.future import TaskFuture
+from interlock.patterns.queue.task_future import TaskFuture
 from interlock.runtime.background import Background
 from interlock.testing.simulated_backends import Blocking
 from interlock.testing.simulated_ports import simulated_ports

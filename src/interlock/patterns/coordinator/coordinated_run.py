@@ -8,7 +8,7 @@ from collections import deque
 from interlock.errors import FatalError, UnknownTask
 from interlock.model.event import Event, Kind
 from interlock.model.task import Task
-from interlock.patterns.coordinator.call import Call
+from interlock.patterns.coordinator.coordinated_call import CoordinatedCall
 from interlock.patterns.coordinator.subtask_agent import ATTEMPT
 from interlock.runtime.log import LOGGER
 from interlock.runtime.runtime import Runtime
@@ -30,7 +30,7 @@ class CoordinatedRun:
         """Ids of tasks that this run has seen: its journal wants each of them once."""
         self._counts: dict[str, int] = {}
         """How often each of them was wanted, so that nobody counts up from the first one again."""
-        self._calls: dict[str, Call] = {}
+        self._calls: dict[str, CoordinatedCall] = {}
         """Those that are not over, by the ids of their tasks."""
         runtime.listen(self._heard)
 
@@ -44,7 +44,7 @@ class CoordinatedRun:
             if call is not None and call.tells_states:
                 call.moved(event.task_id, "in_progress" if kind is Kind.STARTED else "pending")
 
-    async def carry_out(self, call: Call) -> None:
+    async def carry_out(self, call: CoordinatedCall) -> None:
         """Run all subtasks of a call to their end. Whoever stops waiting for it cancels it."""
         if call.called_off:
             return
@@ -61,7 +61,7 @@ class CoordinatedRun:
             for task in tasks:
                 del self._calls[task.id]
 
-    async def _run(self, tasks: list[Task], call: Call) -> None:
+    async def _run(self, tasks: list[Task], call: CoordinatedCall) -> None:
         try:
             outcomes = (await self.runtime.run(tasks, deadline=call.settings.deadline)).outcomes
         except FatalError as error:
@@ -71,13 +71,13 @@ class CoordinatedRun:
             for outcome in outcomes:
                 call.settled(outcome)
 
-    async def _end(self, name: str, call: Call) -> None:
+    async def _end(self, name: str, call: CoordinatedCall) -> None:
         """Its caller is gone, and it was cancelled: see to it that everything is told."""
         for outcome in await self.runtime.wait_all(call.open_ids):
             call.settled(outcome)
         await self._keep(name, call)
 
-    async def _keep(self, name: str, call: Call) -> None:
+    async def _keep(self, name: str, call: CoordinatedCall) -> None:
         kept = self.runtime.records(RECORDS)
         for number, record in enumerate(call.records, 1):
             key = f"{self.runtime.run_id}/{name}/{number}"
@@ -92,13 +92,13 @@ class CoordinatedRun:
         for call in dict.fromkeys(self._calls.values()):
             self.cancel_call(call, reason)
 
-    def cancel_call(self, call: Call, reason: str) -> None:
+    def cancel_call(self, call: CoordinatedCall, reason: str) -> None:
         """End one call, or have it not begin."""
         call.called_off = True
         if call in self._calls.values():
             call.cancel(self.runtime, reason)
 
-    def _name(self, call: Call) -> str:
+    def _name(self, call: CoordinatedCall) -> str:
         """A name for a call that this run has not seen yet."""
         first = "task" if call.parent_id is None else str(call.parent_id).strip() or "task"
         wanted = call.ids(first)

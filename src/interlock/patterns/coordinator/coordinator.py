@@ -18,17 +18,17 @@ from interlock.errors import (
     WouldDeadlock,
 )
 from interlock.model.duration import Duration, seconds
-from interlock.patterns.coordinator.call import Call
 from interlock.patterns.coordinator.config import settings, whole
+from interlock.patterns.coordinator.coordinated_call import CoordinatedCall
 from interlock.patterns.coordinator.coordinated_run import CoordinatedRun
-from interlock.patterns.coordinator.feed import Feed
-from interlock.patterns.coordinator.grouping import planned
 from interlock.patterns.coordinator.house import House
+from interlock.patterns.coordinator.result_stream import Result, streamed
 from interlock.patterns.coordinator.side import Sides
-from interlock.patterns.coordinator.state import Note, Scribe
-from interlock.patterns.coordinator.stream import Result, streamed
+from interlock.patterns.coordinator.state_updates import StateUpdate, StateWriter
 from interlock.patterns.coordinator.subtask import SubTask, in_order
-from interlock.patterns.coordinator.subtask_agent import AgentFactory, Life
+from interlock.patterns.coordinator.subtask_agent import AgentFactory, AgentLifecycle
+from interlock.patterns.coordinator.subtask_groups import planned
+from interlock.patterns.coordinator.update_queue import UpdateQueue
 from interlock.runtime.background import Background
 from interlock.runtime.context import current
 from interlock.runtime.ports import Ports
@@ -69,10 +69,10 @@ class ParallelAgentCoordinator:
         grace: Duration = 30.0,
         ports: Ports | None = None,
     ) -> None:
-        self._scribe = Scribe(state_manager)
+        self._scribe = StateWriter(state_manager)
         self._settings = settings(config)
         self._factory = agent_factory
-        Life(agent_factory, {}, {})  # raises here for what cannot be called
+        AgentLifecycle(agent_factory, {}, {})  # raises here for what cannot be called
         self._at_once = self._settings.at_once
         self._options = {
             "journal": journal,
@@ -130,7 +130,7 @@ class ParallelAgentCoordinator:
         Whoever stops asking (`break`, then the end of the loop's scope, or `close()`) cancels
         the rest, and is held up until that has been told to stop.
         """
-        feed = Feed()
+        feed = UpdateQueue()
         return self.results_of(self.call(subtasks, parent_task, context, feed.tell), feed)
 
     async def execute(
@@ -143,7 +143,7 @@ class ParallelAgentCoordinator:
         results: list[Result] = []
         interruptions: list[BaseException] = []
 
-        def tell(note: Note) -> None:
+        def tell(note: StateUpdate) -> None:
             try:
                 if (result := self._scribe.write(note)) is not None:
                     results.append(result)
@@ -180,15 +180,15 @@ class ParallelAgentCoordinator:
         subtasks: Iterable[SubTask],
         parent_task: Any,
         context: Mapping[str, Any] | None,
-        tell: Callable[[Note], None],
+        tell: Callable[[StateUpdate], None],
         factory: AgentFactory | None = None,
-    ) -> Call:
+    ) -> CoordinatedCall:
         """For the Orchestrator: a call that has not begun; raises for what is wrong with it."""
         if not isinstance(context, Mapping | None):
             raise InvalidOption(f"context is {context!r}; it maps names to what agents may know")
         groups = planned(subtasks, parent_task, self._settings.strategy)
-        life = Life(factory or self._factory, self._settings.given, context or {})
-        return Call(
+        life = AgentLifecycle(factory or self._factory, self._settings.given, context or {})
+        return CoordinatedCall(
             groups,
             parent_task,
             context or {},
@@ -208,7 +208,9 @@ class ParallelAgentCoordinator:
             for task in call.tasks(str(call.parent_id), runtime):
                 runtime.prepare(task)
 
-    def results_of(self, call: Call, feed: Feed, scribe: Scribe | None = None) -> Iterator[Result]:
+    def results_of(
+        self, call: CoordinatedCall, feed: UpdateQueue, scribe: StateWriter | None = None
+    ) -> Iterator[Result]:
         """Carry out a call on a loop in the background, and write down here what it tells.
 
         So the state manager is only used on the threads of those who call.

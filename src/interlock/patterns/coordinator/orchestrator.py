@@ -14,13 +14,13 @@ from interlock.model.duration import Duration
 from interlock.patterns.coordinator.config import settings
 from interlock.patterns.coordinator.coordinator import ParallelAgentCoordinator
 from interlock.patterns.coordinator.decomposition import INSTRUCTIONS, subtasks_in
-from interlock.patterns.coordinator.feed import Feed
-from interlock.patterns.coordinator.llm import asked
-from interlock.patterns.coordinator.prompts import described
-from interlock.patterns.coordinator.state import Scribe
-from interlock.patterns.coordinator.stream import Result
+from interlock.patterns.coordinator.llm_agent import asked
+from interlock.patterns.coordinator.result_stream import Result
+from interlock.patterns.coordinator.state_updates import StateWriter
 from interlock.patterns.coordinator.subtask import SubTask, about, check_id, id_of
 from interlock.patterns.coordinator.subtask_agent import AgentFactory
+from interlock.patterns.coordinator.subtask_prompts import described
+from interlock.patterns.coordinator.update_queue import UpdateQueue
 from interlock.runtime.log import LOGGER
 
 _ASKED = 2
@@ -61,7 +61,7 @@ class Orchestrator:
         grace: Duration = 30.0,
     ) -> None:
         self._settings = settings(config)
-        self._scribe = Scribe(state_manager)
+        self._scribe = StateWriter(state_manager)
         self._llm = None if llm is None else asked(llm)
         self._should_decompose = should_decompose or self._is_complex
         self._decompose = decompose
@@ -174,10 +174,10 @@ class Orchestrator:
             None,
             is_test=False,
         )
-        feed = Feed()
+        feed = UpdateQueue()
         call = self.coordinator.call([asking], _parent(task, own), None, feed.tell, self._llm)
         # It is no subtask of the task: the state manager is not told of it.
-        (result,) = self.coordinator.results_of(call, feed, Scribe(None))
+        (result,) = self.coordinator.results_of(call, feed, StateWriter(None))
         if result["status"] != "completed":
             raise OrchestratorException(
                 f"task {own!r}: the LLM did not answer: {result['status']}: {result['error']}"

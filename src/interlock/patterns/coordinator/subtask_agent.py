@@ -25,7 +25,7 @@ _WORK = ("run", "run_step")
 _FLAGS = ("is_initialized", "initialized")
 
 
-class Life:
+class AgentLifecycle:
     """How the agents of one call live.
 
     An attempt begins where the factory belongs: an async one on the event loop, any other in a

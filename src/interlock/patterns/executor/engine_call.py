@@ -12,7 +12,7 @@ from interlock.patterns.executor.models import AgentAssignment, problem_of
 _OPTIONS = ("completion_config", "max_turns", "memory_messages", "timeout_seconds")
 
 
-class Engine(Protocol):
+class AgentEngine(Protocol):
     """Runs one agent: `async run(identity=…, task=…, …)`.
 
     It may also take `completion_config`, `max_turns`, `memory_messages` and `timeout_seconds`.
@@ -33,7 +33,7 @@ class Unsuccessful(AgentFailed):
         super().__init__(f"the result is not a success{shown}", retryable=False)
 
 
-class Caller:
+class EngineCaller:
     """Calls an engine with as much of an assignment as it takes."""
 
     def __init__(self, engine: Any) -> None:

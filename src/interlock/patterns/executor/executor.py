@@ -15,23 +15,27 @@ from interlock.model.claim import Claim
 from interlock.model.duration import Duration, seconds
 from interlock.model.event import Event, Kind
 from interlock.model.task import Task
-from interlock.patterns.executor.claims import claims_of
-from interlock.patterns.executor.engine_call import Caller, Engine
+from interlock.patterns.executor.agent_outcomes import StoredOutcome
+from interlock.patterns.executor.engine_call import AgentEngine, EngineCaller
 from interlock.patterns.executor.events import (
     PARALLEL_GROUP_COMPLETE,
     PARALLEL_GROUP_START,
     tell,
 )
-from interlock.patterns.executor.execution import Execution
-from interlock.patterns.executor.holding import Holding
-from interlock.patterns.executor.locks import InMemoryResourceLock, ResourceLock, WaitableLock
+from interlock.patterns.executor.group_claims import claims_of
+from interlock.patterns.executor.group_execution import GroupExecution
+from interlock.patterns.executor.group_locks import GroupLocks
 from interlock.patterns.executor.models import (
     ParallelExecutionGroup,
     ParallelExecutionResult,
     ProgressCallback,
 )
-from interlock.patterns.executor.outcomes import Kept
-from interlock.patterns.executor.shutdown import ShutdownManager
+from interlock.patterns.executor.resource_locks import (
+    InMemoryResourceLock,
+    ResourceLock,
+    WaitableLock,
+)
+from interlock.patterns.executor.shutdown_manager import ShutdownManager
 from interlock.runtime.claim_paths import Workspace
 from interlock.runtime.context import TaskContext, plain
 from interlock.runtime.ports import Ports
@@ -58,7 +62,7 @@ class ParallelExecutor:
     def __init__(
         self,
         *,
-        engine: Engine,
+        engine: AgentEngine,
         shutdown_manager: ShutdownManager | None = None,
         resource_lock: ResourceLock | None = None,
         progress_callback: ProgressCallback | None = None,
@@ -69,7 +73,7 @@ class ParallelExecutor:
         grace: Duration = 30.0,
         ports: Ports | None = None,
     ) -> None:
-        self._caller = Caller(engine)
+        self._caller = EngineCaller(engine)
         if on_conflict not in ("refuse", "wait"):
             raise InvalidOption(f"on_conflict is {on_conflict!r}; it can be 'refuse' or 'wait'")
         if inspect.iscoroutinefunction(progress_callback):
@@ -89,7 +93,7 @@ class ParallelExecutor:
         self._grace = seconds(grace, "grace")
         self._ports = ports
         self._shared = SharedRuntime(self._make, self._opened)
-        self._executions: dict[str, Execution] = {}
+        self._executions: dict[str, GroupExecution] = {}
         """Those that are not over, by the ids of their tasks."""
         self._names: set[str] = set()
         self._counts: dict[str, int] = {}
@@ -183,7 +187,7 @@ class ParallelExecutor:
 
     def _execution(
         self, runtime: Runtime, group: ParallelExecutionGroup, claims: list[tuple[Claim, ...]]
-    ) -> Execution:
+    ) -> GroupExecution:
         """A new execution, under a name that this run has not seen yet."""
         count = self._counts.get(group.group_id, 0) + 1
         name = group.group_id if count == 1 else f"{group.group_id}~{count}"
@@ -197,8 +201,10 @@ class ParallelExecutor:
             for each, its in zip(group.assignments, claims, strict=True)
             if its
         }
-        holding = Holding(self._lock, f"run {runtime.run_id}", wanted)
-        execution = Execution(group, name, self._caller, holding, self._manager, self._callback)
+        holding = GroupLocks(self._lock, f"run {runtime.run_id}", wanted)
+        execution = GroupExecution(
+            group, name, self._caller, holding, self._manager, self._callback
+        )
         self._executions.update(dict.fromkeys(execution.assignments, execution))
         needed = len(self._executions) * 2  # a group that waits has one for itself
         if needed > self._room:
@@ -207,7 +213,7 @@ class ParallelExecutor:
         return execution
 
     async def _execute(
-        self, runtime: Runtime, execution: Execution, claims: list[tuple[Claim, ...]]
+        self, runtime: Runtime, execution: GroupExecution, claims: list[tuple[Claim, ...]]
     ) -> None:
         together = tuple(dict.fromkeys(itertools.chain.from_iterable(claims)))
         by_task = dict(zip(execution.assignments, claims, strict=True))
@@ -217,7 +223,7 @@ class ParallelExecutor:
 
         # Who waits is a task that claims what all of the group claim: so it gets everything at
         # once, in its turn, and `why` can tell what it waits for.
-        async def gate(ctx: TaskContext) -> list[Kept]:
+        async def gate(ctx: TaskContext) -> list[StoredOutcome]:
             execution.gate = asyncio.get_running_loop().create_future()
             try:
                 await self._run(runtime, ctx, execution, by_task)
@@ -240,7 +246,7 @@ class ParallelExecutor:
         self,
         runtime: Runtime,
         submitting: Submitting,
-        execution: Execution,
+        execution: GroupExecution,
         claims: dict[str, tuple[Claim, ...]],
     ) -> None:
         try:
@@ -253,7 +259,7 @@ class ParallelExecutor:
         self,
         runtime: Runtime,
         submitting: Submitting,
-        execution: Execution,
+        execution: GroupExecution,
         claims: dict[str, tuple[Claim, ...]],
     ) -> None:
         self._shared.check_open()  # again: locks may have taken their time
@@ -277,7 +283,7 @@ class ParallelExecutor:
         for outcome in outcomes:
             execution.settled(outcome)  # what an earlier run had done is not an event of this one
 
-    async def _end(self, execution: Execution, began: float) -> None:
+    async def _end(self, execution: GroupExecution, began: float) -> None:
         """Leave the run; the same whether the group was done, refused or cancelled."""
         if execution.gate is not None:
             await asyncio.wait([execution.gate])
@@ -293,7 +299,7 @@ class ParallelExecutor:
             )
         await self._shared.vacated()
 
-    def _gone(self, execution: Execution) -> None:
+    def _gone(self, execution: GroupExecution) -> None:
         for each in execution.assignments:
             del self._executions[each]
         self._shared.leave()

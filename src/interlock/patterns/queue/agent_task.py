@@ -14,10 +14,10 @@ from interlock.model.claim import Claim, Patterns, as_claims, uses
 from interlock.model.duration import Duration
 from interlock.model.limits import Retry
 from interlock.model.task import Named, Task
-from interlock.patterns.queue.ownership import FileOwnership
-from interlock.patterns.queue.registry import AgentRegistry
+from interlock.patterns.queue.agent_registry import AgentRegistry
+from interlock.patterns.queue.file_ownership import FileOwnership
 
-Before = str | Named | Future[Any]
+Dependency = str | Named | Future[Any]
 """What stands for a task that has to succeed first: its id, its Future."""
 
 
@@ -38,7 +38,7 @@ class AgentTask:
     execute_fn: Any = None
     priority: int = 0
     id: str | None = field(default=None, kw_only=True)
-    after: Before | Iterable[Before] = field(default=(), kw_only=True)
+    after: Dependency | Iterable[Dependency] = field(default=(), kw_only=True)
     reads: Patterns = field(default=(), kw_only=True)
     attempts: int = field(default=1, kw_only=True)
     backoff: Duration = field(default=1.0, kw_only=True)

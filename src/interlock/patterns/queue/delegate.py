@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from interlock.patterns.queue.agent_task import from_entry
-from interlock.patterns.queue.future import TaskFuture
 from interlock.patterns.queue.queue import TaskQueue
+from interlock.patterns.queue.task_future import TaskFuture
 
 
-class _Shared:
+class _DefaultQueue:
     """The queue of those who brought none: one for the process, or they would not see each other.
 
     It finishes its work when the program ends.
@@ -28,7 +28,7 @@ class _Shared:
             return self._queue
 
 
-_SHARED = _Shared()
+_DEFAULT = _DefaultQueue()
 
 
 def delegate_tasks_parallel(
@@ -45,4 +45,4 @@ def delegate_tasks_parallel(
     options of AgentTask. Without a `queue`, one that all callers in this process share is used.
     """
     listed = [from_entry(entry, number) for number, entry in enumerate(tasks, 1)]
-    return (queue or _SHARED.queue()).submit_tasks(listed)
+    return (queue or _DEFAULT.queue()).submit_tasks(listed)

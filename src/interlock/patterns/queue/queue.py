@@ -23,11 +23,11 @@ from interlock.model.duration import Duration
 from interlock.model.load import Gate
 from interlock.patterns.queue.agent_task import AgentTask, as_task
 from interlock.patterns.queue.exit import finish_with_the_program
-from interlock.patterns.queue.future import TaskFuture
+from interlock.patterns.queue.file_ownership import FileOwnership
 from interlock.patterns.queue.load_text import LoadText
-from interlock.patterns.queue.ownership import FileOwnership
-from interlock.patterns.queue.status import QueueStatus, Snapshot
-from interlock.patterns.queue.task_ids import Names
+from interlock.patterns.queue.queue_status import QueueSnapshot, QueueStatus
+from interlock.patterns.queue.task_future import TaskFuture
+from interlock.patterns.queue.task_ids import TaskIds
 from interlock.runtime.background import Background
 from interlock.runtime.context import current
 
@@ -72,7 +72,7 @@ class TaskQueue:
         self._is_durable = journal is not None
         self._lock = threading.Lock()
         self._closed = False
-        self._names = Names()
+        self._names = TaskIds()
         self._load = LoadText()
         self._unfinished: dict[str, TaskFuture] = {}
         if background is None:
@@ -164,13 +164,13 @@ class TaskQueue:
 
     def get_status(self) -> QueueStatus:
         """What runs and what waits at this moment, and what for."""
-        snapshot = Snapshot()
+        snapshot = QueueSnapshot()
         with suppress(NotRunning):  # then there is nothing to see
             self.runtime.door.call(self._look, snapshot)
             snapshot.explain(self.runtime)
         return snapshot.status(self._closed, *self._load.read())
 
-    def _look(self, snapshot: Snapshot) -> None:
+    def _look(self, snapshot: QueueSnapshot) -> None:
         snapshot.take(self.runtime, list(self._unfinished.values()))
 
     # -- the end ----------------------------------------------------------------------------

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from interlock.errors import DuplicateId, InvalidOption, UnknownDependency
-from interlock.patterns.queue.agent_task import AgentTask, Before
-from interlock.patterns.queue.future import TaskFuture
+from interlock.patterns.queue.agent_task import AgentTask, Dependency
+from interlock.patterns.queue.task_future import TaskFuture
 
 
-class Names:
+class TaskIds:
     """Which task an id means. An id may be used again when its task has ended: it means the last.
 
     In the Runtime no id is used twice, so later ones are called `spec~2` there. Ids that are made
@@ -78,7 +78,7 @@ class Names:
             return (self._id_of(after, task),)
         return tuple(self._id_of(each, task) for each in after)
 
-    def _id_of(self, before: Before, task: AgentTask) -> str:
+    def _id_of(self, before: Dependency, task: AgentTask) -> str:
         if not isinstance(before, str):
             task_id = getattr(before, "task_id", None)
             if not isinstance(task_id, str):

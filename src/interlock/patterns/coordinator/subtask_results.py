@@ -7,8 +7,8 @@ from typing import Any
 
 from interlock.model.outcome import Outcome, State
 from interlock.patterns.coordinator.config import Strategy
-from interlock.patterns.coordinator.grouping import Group
 from interlock.patterns.coordinator.subtask import Id, SubTask
+from interlock.patterns.coordinator.subtask_groups import SubtaskGroup
 
 STATUSES: Mapping[State, str] = {
     State.SUCCEEDED: "completed",
@@ -40,7 +40,7 @@ def result_of(
 
 def record_of(
     parent_id: Any,
-    group: Group,
+    group: SubtaskGroup,
     results: Sequence[dict[str, Any]],
     outcomes: Sequence[Outcome[Any]],
     strategy: Strategy,

@@ -10,12 +10,17 @@ from interlock.model.claim import Claim, uses, write
 from interlock.model.outcome import Outcome, State
 from interlock.model.task import Task
 from interlock.patterns.coordinator.config import Settings
-from interlock.patterns.coordinator.grouping import Group, is_test
-from interlock.patterns.coordinator.prompts import Prompts
-from interlock.patterns.coordinator.results import record_of, result_of
-from interlock.patterns.coordinator.state import Ended, Moved, Note, Recorded
+from interlock.patterns.coordinator.state_updates import (
+    GroupRecorded,
+    StateUpdate,
+    SubtaskEnded,
+    SubtaskMoved,
+)
 from interlock.patterns.coordinator.subtask import SubTask, id_of
-from interlock.patterns.coordinator.subtask_agent import Life
+from interlock.patterns.coordinator.subtask_agent import AgentLifecycle
+from interlock.patterns.coordinator.subtask_groups import SubtaskGroup, is_test
+from interlock.patterns.coordinator.subtask_prompts import SubtaskPrompts
+from interlock.patterns.coordinator.subtask_results import record_of, result_of
 from interlock.runtime.context import TaskContext
 from interlock.runtime.runtime import Runtime
 
@@ -36,7 +41,7 @@ class GroupEnd:
         await ctx.wait_all(self.task_ids)
 
 
-class Call:
+class CoordinatedCall:
     """What is known of a call from before its submission until all its subtasks have ended.
 
     `tell` is called on the event loop with each note, in the order in which things happened.
@@ -44,12 +49,12 @@ class Call:
 
     def __init__(
         self,
-        groups: list[Group],
+        groups: list[SubtaskGroup],
         parent: Any,
         context: Mapping[str, Any],
-        life: Life,
+        life: AgentLifecycle,
         settings: Settings,
-        tell: Callable[[Note], None],
+        tell: Callable[[StateUpdate], None],
         *,
         tells_states: bool,
     ) -> None:
@@ -60,7 +65,7 @@ class Call:
         """Whether anybody wants to know more than the results."""
         self.called_off = False
         """Whether nobody wants it any more."""
-        self._prompts = Prompts(parent, context)
+        self._prompts = SubtaskPrompts(parent, context)
         self._life = life
         self._agent = life.attempts()
         self._tell = tell
@@ -140,7 +145,7 @@ class Call:
         if was is None and state != "pending":
             self.moved(task_id, "pending")
         self._states[task_id] = state
-        self._tell(Moved(found[1].subtask_id, state))
+        self._tell(SubtaskMoved(found[1].subtask_id, state))
 
     def settled(self, outcome: Outcome[Any]) -> None:
         """A task has ended; twice is fine."""
@@ -156,7 +161,7 @@ class Call:
         result = result_of(subtask, outcome, self._agent_id(outcome), because)
         self._outcomes[task_id] = outcome
         self._results[task_id] = result
-        self._tell(Ended(result))
+        self._tell(SubtaskEnded(result))
         self._open[place] -= 1
         if not self._open[place]:
             self._group_ended(place)
@@ -177,7 +182,7 @@ class Call:
             self.settings.strategy,
         )
         self.records.append(record)
-        self._tell(Recorded(record))
+        self._tell(GroupRecorded(record))
 
     @property
     def open_ids(self) -> list[str]:

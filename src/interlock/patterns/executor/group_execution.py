@@ -9,19 +9,9 @@ from typing import Any
 from interlock.model.claim import Claim, uses
 from interlock.model.outcome import Outcome
 from interlock.model.task import Task
-from interlock.patterns.executor.engine_call import Caller, Unsuccessful
-from interlock.patterns.executor.events import PARALLEL_AGENT_START, tell
-from interlock.patterns.executor.holding import Holding
-from interlock.patterns.executor.models import (
-    CANCELLED,
-    AgentAssignment,
-    AgentOutcome,
-    ParallelExecutionGroup,
-    ProgressCallback,
-)
-from interlock.patterns.executor.outcomes import (
-    Kept,
-    Refused,
+from interlock.patterns.executor.agent_outcomes import (
+    RefusedByShutdown,
+    StoredOutcome,
     is_fatal,
     kept,
     made,
@@ -29,23 +19,33 @@ from interlock.patterns.executor.outcomes import (
     recalled,
     tell_of,
 )
-from interlock.patterns.executor.progress import Counts
-from interlock.patterns.executor.shutdown import ShutdownManager
+from interlock.patterns.executor.engine_call import EngineCaller, Unsuccessful
+from interlock.patterns.executor.events import PARALLEL_AGENT_START, tell
+from interlock.patterns.executor.group_locks import GroupLocks
+from interlock.patterns.executor.group_progress import GroupCounts
+from interlock.patterns.executor.models import (
+    CANCELLED,
+    AgentAssignment,
+    AgentOutcome,
+    ParallelExecutionGroup,
+    ProgressCallback,
+)
+from interlock.patterns.executor.shutdown_manager import ShutdownManager
 from interlock.runtime.claim_paths import Resolved
 from interlock.runtime.context import TaskContext, plain
 from interlock.runtime.log import LOGGER
 from interlock.runtime.wait import undisturbed
 
 
-class Execution:
+class GroupExecution:
     """What is known of a group from before its submission until nothing of it runs any more."""
 
     def __init__(
         self,
         group: ParallelExecutionGroup,
         name: str,
-        call: Caller,
-        holding: Holding,
+        call: EngineCaller,
+        holding: GroupLocks,
         manager: ShutdownManager | None,
         callback: ProgressCallback | None,
     ) -> None:
@@ -55,7 +55,7 @@ class Execution:
         self.holding = holding
         self.assignments = {f"{name}/{each.task_id}": each for each in group.assignments}
         """By the ids of their tasks in the Runtime."""
-        self.counts = Counts(group.group_id, len(group.assignments), callback)
+        self.counts = GroupCounts(group.group_id, len(group.assignments), callback)
         self.fatal: dict[str, BaseException] = {}
         self.submitted = False
         """Whether every task will have an outcome in the Runtime."""
@@ -123,7 +123,7 @@ class Execution:
         try:
             self._manager.register_task(assignment.task_id, runner)
         except Exception as error:
-            raise Refused(str(error)) from error
+            raise RefusedByShutdown(str(error)) from error
         try:
             self._begin(name, assignment)
             return await self._call(assignment)
@@ -174,11 +174,11 @@ class Execution:
                 self.fatal[assignment.agent_id] = outcome.exception
             self._ended(name, outcome_of(assignment, outcome))
 
-    def kept(self) -> list[Kept]:
+    def kept(self) -> list[StoredOutcome]:
         """What a journal is to keep of all outcomes together."""
         return [kept(self._outcomes[name]) for name in self.assignments]
 
-    def recall(self, earlier: list[Kept]) -> None:
+    def recall(self, earlier: list[StoredOutcome]) -> None:
         """What an earlier process had come to with this execution, as `kept` said it."""
         for (name, assignment), each in zip(self.assignments.items(), earlier, strict=True):
             self._ended(name, recalled(assignment, each))

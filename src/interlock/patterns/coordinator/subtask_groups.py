@@ -25,7 +25,7 @@ _TEST = re.compile(r"\b(?:tests?|testing|pytest|unittest)\b|(?<!\w)test_", re.IG
 
 
 @dataclass(frozen=True)
-class Group:
+class SubtaskGroup:
     """Subtasks that run together, by id; `number` is None for those that have no group."""
 
     number: int | None
@@ -39,24 +39,24 @@ def is_test(subtask: SubTask) -> bool:
     return bool(_TEST.search(subtask.title) or _TEST.search(subtask.description))
 
 
-def planned(subtasks: Iterable[SubTask], parent: Any, strategy: Strategy) -> list[Group]:
+def planned(subtasks: Iterable[SubTask], parent: Any, strategy: Strategy) -> list[SubtaskGroup]:
     """The groups in their order; whatever is wrong with any of them raises here."""
     by_id = _checked(subtasks, parent)
     listed = sorted(by_id.values(), key=lambda each: in_order(each.subtask_id))
     if not listed:
         return []
     if strategy == "file_based":
-        return [Group(None, tuple(listed))]
+        return [SubtaskGroup(None, tuple(listed))]
     numbers = sorted({each.parallel_group for each in listed if each.parallel_group is not None})
     groups = [
-        Group(number, tuple(each for each in listed if each.parallel_group == number))
+        SubtaskGroup(number, tuple(each for each in listed if each.parallel_group == number))
         for number in numbers
     ]
     # Those without a group come after all groups, one at a time: by id, and what depends on
     # another of them after it.
     alone = {str(each.subtask_id): each for each in listed if each.parallel_group is None}
     order = topological({name: _after(each) for name, each in alone.items()})
-    groups += [Group(None, (alone[name],)) for name in order]
+    groups += [SubtaskGroup(None, (alone[name],)) for name in order]
     _check_order(groups)
     _check_tests(groups)
     return groups
@@ -95,7 +95,7 @@ def _after(subtask: SubTask) -> list[str]:
     return [str(each) for each in subtask.dependencies]
 
 
-def _check_order(groups: list[Group]) -> None:
+def _check_order(groups: list[SubtaskGroup]) -> None:
     """Nobody can depend on what comes in a later group."""
     place: dict[str, int] = {}
     for index, group in enumerate(groups):
@@ -113,7 +113,7 @@ def _check_order(groups: list[Group]) -> None:
                 )
 
 
-def _check_tests(groups: list[Group]) -> None:
+def _check_tests(groups: list[SubtaskGroup]) -> None:
     for group in groups:
         tests = [each for each in group.subtasks if is_test(each)]
         if tests and len(group.subtasks) > 1:
@@ -124,5 +124,5 @@ def _check_tests(groups: list[Group]) -> None:
             )
 
 
-def _said(group: Group) -> str:
+def _said(group: SubtaskGroup) -> str:
     return "no group" if group.number is None else f"group {group.number}"

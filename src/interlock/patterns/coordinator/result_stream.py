@@ -9,16 +9,18 @@ from functools import partial
 from typing import Any
 
 from interlock.errors import NotRunning
-from interlock.patterns.coordinator.call import Call
+from interlock.patterns.coordinator.coordinated_call import CoordinatedCall
 from interlock.patterns.coordinator.coordinated_run import CoordinatedRun
-from interlock.patterns.coordinator.feed import Feed
 from interlock.patterns.coordinator.house import House
-from interlock.patterns.coordinator.state import Scribe
+from interlock.patterns.coordinator.state_updates import StateWriter
+from interlock.patterns.coordinator.update_queue import UpdateQueue
 
 Result = dict[str, Any]
 
 
-def streamed(house: House, call: Call, feed: Feed, scribe: Scribe) -> Iterator[Result]:
+def streamed(
+    house: House, call: CoordinatedCall, feed: UpdateQueue, scribe: StateWriter
+) -> Iterator[Result]:
     """Carry out a call in the house, and write down here what it tells."""
     background, run = house.enter()
     try:
@@ -45,7 +47,12 @@ def streamed(house: House, call: Call, feed: Feed, scribe: Scribe) -> Iterator[R
 
 
 def _give_up(
-    house: House, call: Call, run: CoordinatedRun, done: Future[None], feed: Feed, scribe: Scribe
+    house: House,
+    call: CoordinatedCall,
+    run: CoordinatedRun,
+    done: Future[None],
+    feed: UpdateQueue,
+    scribe: StateWriter,
 ) -> None:
     """Cancel a call that nobody waits for, see to it that this is written down, and leave."""
     try:

@@ -25,11 +25,11 @@ from interlock.patterns.executor.models import (
 )
 
 
-class Refused(EngineError):
+class RefusedByShutdown(EngineError):
     """The shutdown manager lets no new task begin."""
 
 
-Kept: TypeAlias = tuple[Any, str | None]
+StoredOutcome: TypeAlias = tuple[Any, str | None]
 """What a journal keeps of an outcome: the result of a success, otherwise why it was none."""
 
 
@@ -42,14 +42,14 @@ def outcome_of(assignment: AgentAssignment, outcome: Outcome[Any]) -> AgentOutco
     return made(assignment, outcome.result, None)
 
 
-def kept(outcome: AgentOutcome) -> Kept:
+def kept(outcome: AgentOutcome) -> StoredOutcome:
     """What a journal is to keep of it."""
     if outcome.is_success:
         return outcome.result, None
     return None, outcome.error or f"Unsuccessful: {outcome.termination_reason}"
 
 
-def recalled(assignment: AgentAssignment, each: Kept) -> AgentOutcome:
+def recalled(assignment: AgentAssignment, each: StoredOutcome) -> AgentOutcome:
     """The outcome again, from what was kept of it."""
     return made(assignment, *each)
 
@@ -94,6 +94,6 @@ def _error(assignment: AgentAssignment, outcome: Outcome[Any]) -> str:
         return CANCELLED
     if outcome.status is State.TIMED_OUT:
         return f"{TIMED_OUT}{assignment.timeout_seconds:g} s"
-    if isinstance(outcome.exception, Refused):
+    if isinstance(outcome.exception, RefusedByShutdown):
         return f"{REFUSED}{outcome.exception}"
     return outcome.reason or "unknown error"

@@ -6,8 +6,8 @@ from interlock.errors import ClaimOutsideWorkspace, InvalidPattern, ResourceConf
 from interlock.model.claim import Claim, write
 from interlock.model.patterns.pattern import parse
 from interlock.patterns.executor.events import PARALLEL_VALIDATION_ERROR, tell
+from interlock.patterns.executor.held_resources import HeldResources
 from interlock.patterns.executor.models import AgentAssignment, ParallelExecutionGroup
-from interlock.patterns.executor.resources import HeldResources
 from interlock.runtime.claim_paths import Resolved, Workspace
 
 

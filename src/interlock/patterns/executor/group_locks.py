@@ -13,11 +13,11 @@ from interlock.patterns.executor.events import (
     PARALLEL_LOCK_RELEASED,
     tell,
 )
-from interlock.patterns.executor.locks import ResourceLock, WaitableLock
+from interlock.patterns.executor.resource_locks import ResourceLock, WaitableLock
 from interlock.runtime.wait import undisturbed
 
 
-class Holding:
+class GroupLocks:
     """The locks of a group: each of its agents is a holder of its own, for this execution only."""
 
     def __init__(

@@ -16,7 +16,7 @@ from interlock.runtime.handle import Handle
 
 _LOG = logging.getLogger("interlock")
 
-Ended = Callable[["TaskFuture"], None]
+OnEnded = Callable[["TaskFuture"], None]
 
 
 class TaskFuture(concurrent.futures.Future[Any]):
@@ -32,7 +32,7 @@ class TaskFuture(concurrent.futures.Future[Any]):
     task_id: str
     """Its id in the run: another one, where an id is used again."""
 
-    def __init__(self, background: Background, agent_type: str, ended: Ended) -> None:
+    def __init__(self, background: Background, agent_type: str, ended: OnEnded) -> None:
         super().__init__()
         self.earlier: TaskFuture | str | None = None
         """The task that had the id before, until this one is taken in."""

@@ -81,7 +81,7 @@ class LLMLimiter:
         """The same for code that is not async: waits, and calls it, on this thread."""
         return self._call_sync(None, 1, fn, args, kwargs)
 
-    def of(self, model: str = "", *, tokens: int = 1) -> Calls:
+    def of(self, model: str = "", *, tokens: int = 1) -> ModelCalls:
         """`call` and `call_sync` for a model, by calls that will use about so many tokens.
 
         What an answer says it has really used (`usage`) counts instead, once it is there.
@@ -90,7 +90,7 @@ class LLMLimiter:
             raise InvalidOption(f"a model is named by text, not by {model!r}")
         if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 1:
             raise InvalidOption(f"tokens is {tokens!r}; it must be a whole number, 1 or more")
-        return Calls(self, model, tokens)
+        return ModelCalls(self, model, tokens)
 
     async def _call(
         self,
@@ -211,7 +211,7 @@ class LLMLimiter:
         self.close()
 
 
-class Calls:
+class ModelCalls:
     """Calls to one model, through the limiter that made this."""
 
     def __init__(self, limiter: LLMLimiter, model: str, tokens: int) -> None:

@@ -8,7 +8,7 @@ from interlock.patterns.executor.events import PARALLEL_PROGRESS_UPDATE, tell
 from interlock.patterns.executor.models import ParallelProgress, ProgressCallback
 
 
-class Counts:
+class GroupCounts:
     """How many of a group have begun and ended."""
 
     def __init__(self, group_id: str, total: int, callback: ProgressCallback | None) -> None:

@@ -15,7 +15,7 @@ Names: TypeAlias = tuple[str, ...]
 Listed: TypeAlias = dict[tuple[str, Alternative], None]
 
 
-class Held(NamedTuple):
+class HeldResource(NamedTuple):
     """A resource, and by whom it is held."""
 
     resource: str
@@ -32,7 +32,7 @@ class HeldResources:
 
     def __init__(self, *, fold_case: bool = False) -> None:
         self._fold_case = fold_case
-        self._held: dict[str, Held] = {}
+        self._held: dict[str, HeldResource] = {}
         """By spelling: whoever holds `a.py` may hold `./a.py` as well."""
         self._of: dict[str, dict[str, None]] = {}
         """The resources of each holder."""
@@ -42,7 +42,7 @@ class HeldResources:
     def __len__(self) -> int:
         return len(self._held)
 
-    def against(self, resource: str, holder: str | None) -> Held | None:
+    def against(self, resource: str, holder: str | None) -> HeldResource | None:
         """What somebody else than `holder` holds of this resource."""
         for (other, alternative), wanted in self._near(resource):
             held = self._held[other]
@@ -54,7 +54,7 @@ class HeldResources:
         """Note that it is held."""
         if resource in self._held:
             return
-        self._held[resource] = Held(resource, holder)
+        self._held[resource] = HeldResource(resource, holder)
         self._of.setdefault(holder, {})[resource] = None
         for each in self._read(resource):
             self._at.setdefault(each.prefix, {})[resource, each] = None

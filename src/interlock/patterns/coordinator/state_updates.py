@@ -15,29 +15,29 @@ from interlock.runtime.log import LOGGER
 _METHODS = ("log_parallel_attempt", "get_task", "update_subtask")
 
 
-class Moved(NamedTuple):
+class SubtaskMoved(NamedTuple):
     """A subtask is in another state."""
 
     subtask_id: Id
     state: str
 
 
-class Ended(NamedTuple):
+class SubtaskEnded(NamedTuple):
     """A subtask has its result."""
 
     result: dict[str, Any]
 
 
-class Recorded(NamedTuple):
+class GroupRecorded(NamedTuple):
     """A group has its record."""
 
     record: dict[str, Any]
 
 
-Note = Moved | Ended | Recorded
+StateUpdate = SubtaskMoved | SubtaskEnded | GroupRecorded
 
 
-class Scribe:
+class StateWriter:
     """Writes notes to a state manager, each of whose methods may be missing."""
 
     def __init__(self, state_manager: Any) -> None:
@@ -60,15 +60,15 @@ class Scribe:
         """Whether it wants to know of states; otherwise results will do."""
         return self._update is not None
 
-    def write(self, note: Note) -> dict[str, Any] | None:
+    def write(self, note: StateUpdate) -> dict[str, Any] | None:
         """Pass on what happened; a result, where there is one."""
-        if isinstance(note, Recorded):
+        if isinstance(note, GroupRecorded):
             if self._log is not None:
                 _tell("log_parallel_attempt", partial(self._log, **note.record))
             return None
-        if isinstance(note, Ended):
+        if isinstance(note, SubtaskEnded):
             result = note.result
-            note = Moved(result["subtask_id"], result["status"])
+            note = SubtaskMoved(result["subtask_id"], result["status"])
         else:
             result = None
         if self._update is not None:

@@ -10,7 +10,7 @@ from interlock.errors import InvalidOption
 from interlock.patterns.coordinator.subtask import SubTask, about
 
 
-class Prompts:
+class SubtaskPrompts:
     """Makes the prompts of a call. None names another subtask: an agent minds its own part."""
 
     def __init__(self, parent: Any, context: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import TypedDict
 from interlock.model.claim import Claim, Mode
 from interlock.model.outcome import State
 from interlock.model.task import Task
-from interlock.patterns.queue.future import TaskFuture
+from interlock.patterns.queue.task_future import TaskFuture
 from interlock.runtime.runtime import Runtime
 
 _AT_ONCE = 50
@@ -38,7 +38,7 @@ class QueueStatus(TypedDict):
     memory: str
 
 
-class Snapshot:
+class QueueSnapshot:
     """All tasks of a queue at one moment; taken on the queue's thread."""
 
     def __init__(self) -> None:

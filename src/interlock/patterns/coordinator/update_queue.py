@@ -6,18 +6,18 @@ import asyncio
 import queue
 from collections import deque
 
-from interlock.patterns.coordinator.state import Note
+from interlock.patterns.coordinator.state_updates import StateUpdate
 
 
-class Feed:
+class UpdateQueue:
     """Notes in their order; those of one turn of the loop wake the thread up once."""
 
     def __init__(self) -> None:
-        self._queue: queue.SimpleQueue[list[Note] | None] = queue.SimpleQueue()
-        self._turn: list[Note] = []
-        self._heard: deque[Note] = deque()
+        self._queue: queue.SimpleQueue[list[StateUpdate] | None] = queue.SimpleQueue()
+        self._turn: list[StateUpdate] = []
+        self._heard: deque[StateUpdate] = deque()
 
-    def tell(self, note: Note) -> None:
+    def tell(self, note: StateUpdate) -> None:
         """For the loop's thread."""
         if not self._turn:
             asyncio.get_running_loop().call_soon(self._hand_over)
@@ -31,11 +31,11 @@ class Feed:
         """There will be no more."""
         self._queue.put(None)
 
-    def __iter__(self) -> Feed:
+    def __iter__(self) -> UpdateQueue:
         """All that is told until the end. Who was interrupted, even here, may go on later."""
         return self
 
-    def __next__(self) -> Note:
+    def __next__(self) -> StateUpdate:
         if not self._heard:
             turn = self._queue.get()
             if turn is None:

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from interlock.errors import InvalidOption
 from interlock.patterns.executor.events import PARALLEL_LOCK_CONFLICT, tell
-from interlock.patterns.executor.resources import HeldResources
+from interlock.patterns.executor.held_resources import HeldResources
 
 
 @runtime_checkable
