@@ -20,20 +20,32 @@ SOURCE = Path(__file__).parents[1] / "src" / ROOT
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "version": frozenset(),
     "errors": frozenset(),
+    "system": frozenset({"errors"}),
     "model": frozenset({"errors"}),
     "plan": frozenset({"errors", "model"}),
     "kernel": frozenset({"errors", "model"}),
-    "execution": frozenset({"errors", "model"}),
-    "journal": frozenset({"errors", "model"}),
-    "runtime": frozenset({"errors", "model", "plan", "kernel", "execution", "journal"}),
-    "patterns": frozenset({"errors", "model", "plan", "runtime"}),
-    "service": frozenset({"version", "errors", "model", "plan", "journal", "runtime"}),
+    "execution": frozenset({"errors", "system", "model"}),
+    "journal": frozenset({"errors", "system", "model"}),
+    "runtime": frozenset({"errors", "system", "model", "plan", "kernel", "execution", "journal"}),
+    "patterns": frozenset({"errors", "system", "model", "plan", "runtime"}),
+    "service": frozenset({"version", "errors", "system", "model", "plan", "journal", "runtime"}),
     "views": frozenset(
-        {"version", "errors", "model", "plan", "journal", "runtime", "patterns", "service"}
+        {
+            "version",
+            "errors",
+            "system",
+            "model",
+            "plan",
+            "journal",
+            "runtime",
+            "patterns",
+            "service",
+        }
     ),
     "testing": frozenset(
         {
             "errors",
+            "system",
             "model",
             "plan",
             "kernel",
@@ -63,6 +75,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 # Rooms that stand on the standard library alone, and what they may have besides.
 THIRD_PARTY: dict[str, frozenset[str]] = {
     "errors": frozenset(),
+    "system": frozenset(),
     "model": frozenset({"pydantic"}),
     "kernel": frozenset(),
 }

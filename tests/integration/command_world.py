@@ -15,8 +15,8 @@ from interlock import Command, Event, Kind, Runtime, command
 from interlock.execution.call_spec import Place
 from interlock.execution.commands.launch import CONTAINMENTS, works
 from interlock.execution.processes.process_backend import Commands
-from interlock.execution.processes.process_table import living
 from interlock.runtime.ports import Ports, real_backends
+from interlock.system.process_table import living
 
 HOLDING = [each for each in CONTAINMENTS if each != "group"]
 """Those from which nobody gets away."""

@@ -14,9 +14,9 @@ import pytest
 import interlock
 from interlock import EarlierAgentsAlive, Kind, Runtime
 from interlock.execution.commands.launch import works
-from interlock.execution.processes.process_table import children, living
 from interlock.journal.reader import Reader
 from interlock.runtime.recovery import sweeping
+from interlock.system.process_table import children, living
 from tests.integration.command_world import HOLDING, Pipes, pipes
 
 __all__ = ["pipes"]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from interlock import Command, Event, Retry, Runtime, command
-from interlock.execution.processes.process_table import living
+from interlock.system.process_table import living
 from tests.integration.command_world import HOLDING, Pipes, contained, pipes
 from tests.ordinary import ordinarily
 

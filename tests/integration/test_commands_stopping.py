@@ -23,9 +23,8 @@ from interlock import Runtime, State, command
 from interlock.execution.backend import Launched
 from interlock.execution.commands import launch as command_launch
 from interlock.execution.processes import process_backend
-from interlock.execution.processes.containment import start_time
-from interlock.execution.processes.process_table import children, members
 from interlock.execution.processes.sweep import sweep
+from interlock.system.process_table import children, members, start_ticks
 from tests.integration.command_world import (
     HOLDING,
     Pipes,
@@ -280,7 +279,7 @@ def _sleeping(**options: Any) -> Iterator[subprocess.Popen[bytes]]:
 
 def test_a_process_is_known_by_its_pid_and_its_start_time() -> None:
     with _sleeping() as process:
-        began = start_time(process.pid)
+        began = start_ticks(process.pid)
         assert sweep([Launched(process.pid, began + 1, "")]) == []
         assert sweep([Launched(process.pid, 0, "")]) == []
         assert process.poll() is None
@@ -294,7 +293,7 @@ def test_a_group_whose_leader_was_buried_is_theirs_only_if_they_were_just_lost(
     """Later it could be the group of somebody else who had the same number."""
     script = f"exec 9>{pipes.held}; read go; sleep 30 <&- &"
     with subprocess.Popen(["sh", "-c", script], process_group=0, stdin=subprocess.PIPE) as leader:
-        lost = Launched(leader.pid, start_time(leader.pid), "subreaper")
+        lost = Launched(leader.pid, start_ticks(leader.pid), "subreaper")
         leader.communicate(b"\n")
     assert members(lost.pid)
     assert sweep([lost]) == []

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from interlock.execution.processes import process_backend
-from interlock.execution.processes.process_table import children
+from interlock.system.process_table import children
 from tests.integration import process_agents as agents
 from tests.integration.test_processes import announced, is_alive
 from tests.unit.execution.agents import double

@@ -12,7 +12,7 @@ from interlock.journal.agents_lock import AgentsLock
 from interlock.journal.batch import Batch
 from interlock.journal.disk import Disk
 from interlock.journal.fold import Fold
-from interlock.journal.lock import Lock
+from interlock.journal.lock import JournalLock
 from interlock.journal.namespace import Namespace
 from interlock.journal.reader import Reader, Run, run_row
 from interlock.journal.schema.codec import Codec
@@ -53,7 +53,7 @@ class SqliteJournal:
         self._last = 0
         self._closed = False
         opening.make_folder(self.path)
-        self._lock = Lock(self.path)
+        self._lock = JournalLock(self.path)
         self.agents = AgentsLock(self.path)
         try:
             self._store = Store(self.path, durability, disk or Disk())

@@ -13,7 +13,6 @@ from interlock.errors import AgentFailed, AttemptOver, InvalidOption, UnknownRes
 from interlock.execution.backend import Backend, Errand, Job, Launched, marks
 from interlock.execution.call_spec import Place
 from interlock.execution.ending import Ending, raised
-from interlock.execution.processes.sweep import boot_id
 from interlock.kernel import stimuli as s
 from interlock.kernel.instructions import Start, Stop
 from interlock.model.claim import Claim
@@ -26,6 +25,7 @@ from interlock.runtime.data import copied, delivered
 from interlock.runtime.orphans import Leftover
 from interlock.runtime.output import validated
 from interlock.runtime.wait import Wait
+from interlock.system.process_identity import boot_id
 
 if TYPE_CHECKING:
     from interlock.runtime.shell import Shell

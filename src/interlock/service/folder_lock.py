@@ -10,19 +10,14 @@ Where the file system has no such locks, that of the journal has to do.
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from interlock.errors import AlreadyRunning, UsageError
-from interlock.journal.lock import Held, held_by
+from interlock.journal.lock import held_by
 from interlock.plan.project_file import FILE
 from interlock.service.project_folder import Place
-
-try:
-    import fcntl
-except ImportError:  # pragma: no cover - Windows: no journal can be opened there either
-    fcntl = None  # type: ignore[assignment]
+from interlock.system.file_locks import FileLock
 
 
 @contextlib.contextmanager
@@ -60,19 +55,18 @@ def refusal(running: AlreadyRunning) -> UsageError:
 
 
 def _hold(folder: Path, held: contextlib.ExitStack, *, shared: bool = False) -> bool:
-    """Lock a folder; False if somebody else has. Agents that we start do not inherit it."""
+    """Lock a folder; False if another run holds it. Agents that we start do not inherit it."""
     try:
-        file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        lock = FileLock(folder, is_folder=True)
     except OSError:
-        return True  # it cannot be locked, by nobody
-    lock = Held(file)
+        return True  # no process can lock it
     try:
-        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-    except BlockingIOError:
-        lock.forget()
-        return False
+        acquired = lock.acquire(shared=shared, timeout=0)
     except OSError:  # a file system without locks, or without those of folders
-        lock.forget()
+        lock.close()
         return True
-    held.callback(lock.forget)
+    if not acquired:
+        lock.close()
+        return False
+    held.callback(lock.close)
     return True

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from interlock.errors import AlreadyRunning, UnreadableJournal
-from interlock.journal.lock import Lock, is_held, lock_file
+from interlock.journal.lock import JournalLock, is_held, lock_file
 
 HOLD = """
 import sys
 from pathlib import Path
-from interlock.journal.lock import Lock
-lock = Lock(Path(sys.argv[1]))
+from interlock.journal.lock import JournalLock
+lock = JournalLock(Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()
 """
@@ -41,7 +41,7 @@ def holder(path: Path) -> subprocess.Popen[str]:
 def test_a_second_one_is_told_who_the_first_is(tmp_path: Path) -> None:
     with holder(tmp_path / "j.db") as process:
         with pytest.raises(AlreadyRunning) as caught:
-            Lock(tmp_path / "j.db")
+            JournalLock(tmp_path / "j.db")
         assert (caught.value.pid, caught.value.host) == (process.pid, socket.gethostname())
         assert caught.value.since.startswith("20")
         for part in (str(process.pid), socket.gethostname(), caught.value.since, "j.db"):
@@ -54,31 +54,31 @@ def test_a_killed_one_leaves_nothing_in_the_way(tmp_path: Path) -> None:
         process.kill()
         process.wait()
         assert json.loads(lock_file(tmp_path / "j.db").read_text())["pid"] == process.pid
-        Lock(tmp_path / "j.db").release()
+        JournalLock(tmp_path / "j.db").release()
 
 
 def test_it_works_within_one_process_too(tmp_path: Path) -> None:
-    lock = Lock(tmp_path / "j.db")
+    lock = JournalLock(tmp_path / "j.db")
     with pytest.raises(AlreadyRunning, match=str(os.getpid())):
-        Lock(tmp_path / "j.db")
+        JournalLock(tmp_path / "j.db")
     lock.release()
     lock.release()
-    Lock(tmp_path / "j.db").release()
+    JournalLock(tmp_path / "j.db").release()
 
 
 def test_a_copied_lock_file_that_names_a_living_process_is_not_trusted(tmp_path: Path) -> None:
     told = {"pid": os.getppid(), "host": socket.gethostname(), "since": "2026-01-01T00:00:00"}
     lock_file(tmp_path / "j.db").write_text(json.dumps(told))
-    Lock(tmp_path / "j.db").release()
+    JournalLock(tmp_path / "j.db").release()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": "x"}', "\x00" * 100])
 def test_a_lock_file_that_cannot_be_read_does_not_matter(tmp_path: Path, text: str) -> None:
     lock_file(tmp_path / "j.db").write_text(text)
-    lock = Lock(tmp_path / "j.db")
+    lock = JournalLock(tmp_path / "j.db")
     lock_file(tmp_path / "j.db").write_text(text)
     with pytest.raises(AlreadyRunning, match="did not say who"):
-        Lock(tmp_path / "j.db")
+        JournalLock(tmp_path / "j.db")
     lock.release()
 
 
@@ -86,11 +86,11 @@ def test_a_forked_child_neither_holds_the_lock_nor_lets_it_go(tmp_path: Path) ->
     with holder_that_forks(tmp_path / "j.db") as process:
         assert process.stdout is not None
         with pytest.raises(AlreadyRunning):
-            Lock(tmp_path / "j.db")
+            JournalLock(tmp_path / "j.db")
         process.kill()
         process.wait()
         # Its child lives on until its input ends.
-        Lock(tmp_path / "j.db").release()
+        JournalLock(tmp_path / "j.db").release()
 
 
 def holder_that_forks(path: Path) -> subprocess.Popen[str]:
@@ -113,7 +113,7 @@ def holder_that_forks(path: Path) -> subprocess.Popen[str]:
 
 def test_a_folder_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(UnreadableJournal, match="lock file"):
-        Lock(tmp_path / "nowhere" / "j.db")
+        JournalLock(tmp_path / "nowhere" / "j.db")
 
 
 def test_whether_it_is_held_can_be_seen_without_touching_it(tmp_path: Path) -> None:

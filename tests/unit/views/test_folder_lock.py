@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from interlock.errors import UsageError
-from interlock.journal.lock import Lock
+from interlock.journal.lock import JournalLock
 from interlock.service.folder_lock import alone_in
 from interlock.service.project_folder import Place
 
@@ -40,7 +40,7 @@ def test_a_second_run_is_kept_out_although_nothing_in_the_folder_says_who_is_the
 def test_who_it_is_is_told_where_the_journal_says_so(tmp_path: Path) -> None:
     place = project(tmp_path)
     place.make()
-    lock = Lock(place.journal)
+    lock = JournalLock(place.journal)
     with alone_in(place):
         assert f"going on here already, in process {os.getpid()} since" in refused(place)
     lock.release()

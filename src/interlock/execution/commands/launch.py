@@ -31,10 +31,10 @@ CHOICE = "INTERLOCK_CONTAINMENT"
 
 _ROOT = str(Path(__file__).parents[3])
 _BOOT = """import sys
-for name in ("interlock", "interlock.execution"):
-    # Without running what is in them: it would take longer than all the rest.
-    package = sys.modules[name] = type(sys)(name)
-    package.__path__ = [sys.argv[1] + "/" + name.replace(".", "/")]
+for name in ("", ".system", ".execution", ".execution.processes", ".execution.commands"):
+    # Packages without the code of their __init__: it would take longer than all the rest.
+    package = sys.modules["interlock" + name] = type(sys)("interlock" + name)
+    package.__path__ = [sys.argv[1] + "/interlock" + name.replace(".", "/")]
 from interlock.execution.commands.command_child import main
 main(*map(int, sys.argv[2:]))
 """

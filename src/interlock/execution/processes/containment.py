@@ -16,6 +16,8 @@ import select
 import sys
 import time
 
+from interlock.system.process_table import start_ticks
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
@@ -104,21 +106,9 @@ def _wait_outside(first: int, tell_of: int) -> NoReturn:
 def tell_launched(control: int, pid: int, cgroup: str = "") -> None:
     """Say who has to be killed if we cannot do it any more. It is not reaped yet."""
     try:
-        os.write(control, f"launched {pid} {start_time(pid)} {cgroup}\n".encode())
+        os.write(control, f"launched {pid} {start_ticks(pid)} {cgroup}\n".encode())
     except OSError:
         return  # nobody listens any more; that is noticed elsewhere
-
-
-def start_time(pid: int) -> int:
-    """When a process began, in ticks since the system did; 0 if that is not known.
-
-    Together with the pid it names a process for good.
-    """
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return int(file.read().rpartition(b")")[2].split()[19])
-    except (OSError, IndexError):
-        return 0
 
 
 class Cgroup:

@@ -19,7 +19,6 @@ from interlock.execution.ending import Ending
 from interlock.execution.processes import main_script as process_main
 from interlock.execution.processes.inbox import Inbox
 from interlock.execution.processes.process_agent import Process
-from interlock.execution.processes.process_table import members
 from interlock.execution.processes.supervised_attempt import (
     Guarded,
     LastWords,
@@ -33,6 +32,7 @@ from interlock.execution.processes.supervisor import USUAL
 from interlock.execution.processes.sweep import sweep
 from interlock.execution.processes.wire import frame, pack_call, unpack_ending
 from interlock.model.outcome import ErrorRecord, State
+from interlock.system.process_table import members
 
 _ROOT = str(Path(__file__).parents[3])
 _BOOT = (

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -17,11 +17,7 @@ from typing import NamedTuple, Protocol
 from interlock.execution.backend import Job, Launched
 from interlock.execution.ending import Ending, raised
 from interlock.execution.processes.shortage import Made, patiently
-
-try:
-    import fcntl
-except ImportError:  # pragma: no cover - Windows
-    fcntl = None  # type: ignore[assignment]
+from interlock.system.file_locks import FileLock
 
 _CHUNK = 1 << 16
 
@@ -146,12 +142,9 @@ def lent(lock: Path | None) -> Iterator[int | None]:
     if lock is None:
         yield None
         return
-    opened = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(opened, fcntl.LOCK_SH)
-        yield opened
-    finally:
-        os.close(opened)
+    with closing(FileLock(lock)) as shared:
+        shared.acquire(shared=True)
+        yield shared.fileno()
 
 
 class LastWords:

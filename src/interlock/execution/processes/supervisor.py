@@ -25,7 +25,7 @@ from interlock.execution.processes.containment import (
     die_with_parent,
     tell_launched,
 )
-from interlock.execution.processes.process_table import children, members
+from interlock.system.process_table import children, members
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,11 +14,10 @@ import sys
 import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from functools import cache
 
 from interlock.execution.backend import Launched
-from interlock.execution.processes.containment import remove_cgroup, start_time
-from interlock.execution.processes.process_table import living
+from interlock.execution.processes.containment import remove_cgroup
+from interlock.system.process_table import living, start_ticks
 
 _PAUSE = 0.05
 """Seconds until the next look, in which somebody may have forked."""
@@ -70,16 +69,6 @@ def sweep(
     return []
 
 
-@cache
-def boot_id() -> str:
-    """Names this start of the system: after the next one, pids and start times begin anew."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return file.read().strip()
-    except OSError:
-        return ""
-
-
 def _end_groups(launched: Collection[Launched]) -> list[int]:
     """Without a process table: of those that were alive a moment ago, end the groups."""
     for each in launched:
@@ -116,7 +105,7 @@ class _Wanted:
         return any(each <= environment for each in self._marks)
 
     def _is_known(self, pid: int) -> bool:
-        return pid in self._known and start_time(pid) == self._known[pid]
+        return pid in self._known and start_ticks(pid) == self._known[pid]
 
     def _is_without_leader(self, group: int) -> bool:
         """Whether this is the group of one of them that was buried.
@@ -124,7 +113,7 @@ class _Wanted:
         While a group has members, no new process gets its number; so only after a long time could
         it be the group of another that has come and gone.
         """
-        return self._just_lost and group in self._known and not start_time(group)
+        return self._just_lost and group in self._known and not start_ticks(group)
 
 
 def _hold(wanted: _Wanted) -> Iterator[tuple[int, int]]:

@@ -11,7 +11,7 @@ from typing import Any, Self
 from urllib.parse import quote
 
 from interlock.errors import AgentAlreadyRunningError, AgentError, InvalidOption
-from interlock.patterns.queue.lease import Holder, Lease
+from interlock.patterns.queue.lease import Lease, LeaseHolder
 
 Factory = Callable[[], Any]
 """Makes an agent: a function, or an object with `run(ctx)`."""
@@ -84,7 +84,7 @@ class AgentRegistry:
         return Registration(name, lease)
 
     @classmethod
-    def holder(cls, name: str, *, workspace: str | os.PathLike[str] = ".") -> Holder | None:
+    def holder(cls, name: str, *, workspace: str | os.PathLike[str] = ".") -> LeaseHolder | None:
         """Who has registered a name, if anybody has that is still alive."""
         return _lease(name, workspace).holder()
 

@@ -6,7 +6,6 @@ any process; nobody can see that from here. So such a wait, and no other, has an
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -15,11 +14,7 @@ from pathlib import Path
 
 from interlock.errors import WouldDeadlock
 from interlock.model.duration import span
-
-try:
-    import fcntl
-except ImportError:  # pragma: no cover - systems without flock
-    fcntl = None  # type: ignore[assignment]
+from interlock.system import file_locks
 
 FileLock = Callable[[Path, bool], AbstractContextManager[None]]
 """Holds a file, alone or (False) beside others, for the length of a block."""
@@ -41,48 +36,14 @@ HERE = _Here()
 @contextmanager
 def flocked(path: Path, alone: bool) -> Iterator[None]:
     """A file, locked by the operating system."""
-    # Opened anew by everybody: the lock belongs to what was opened, also between threads.
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    how = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
+    # Opened anew for every block: the lock belongs to the open file, also between threads.
+    lock = file_locks.FileLock(path, permissions=0o666)
     try:
-        if not HERE.inside:
-            fcntl.flock(file, how)
-        elif not _flock_soon(file, how):
+        if not lock.acquire(shared=not alone, timeout=INSIDE_WAITS if HERE.inside else None):
             raise _waited_too_long(path)
         yield
     finally:
-        fcntl.flock(file, fcntl.LOCK_UN)  # a child that was forked meanwhile has it open too
-        os.close(file)
-
-
-def _flock_soon(file: int, how: int) -> bool:
-    """Lock a file within some time; False if that was not enough."""
-    try:
-        fcntl.flock(file, how | fcntl.LOCK_NB)
-    except BlockingIOError:
-        pass
-    else:
-        return True
-    # The system knows no wait that ends, and who only looks now and then starves behind those who
-    # wait. So a thread stands in line; what is closed last gives the lock back.
-    same = os.dup(file)
-    has_it, nobody_waits = threading.Event(), threading.Event()
-
-    def stand_in_line() -> None:
-        try:
-            fcntl.flock(same, how)
-            has_it.set()
-            if nobody_waits.is_set():
-                fcntl.flock(same, fcntl.LOCK_UN)
-        finally:
-            os.close(same)
-
-    threading.Thread(target=stand_in_line, name="interlock-lock", daemon=True).start()
-    try:
-        return has_it.wait(INSIDE_WAITS)
-    finally:
-        if not has_it.is_set():
-            nobody_waits.set()
+        lock.release()
 
 
 @contextmanager
@@ -117,7 +78,7 @@ def _began(connection: sqlite3.Connection, alone: bool) -> bool:
 
 def best_lock() -> FileLock:
     """The one that this system is best at."""
-    return by_sqlite if fcntl is None else flocked
+    return flocked if file_locks.IS_SUPPORTED else by_sqlite
 
 
 def _waited_too_long(path: Path) -> WouldDeadlock:

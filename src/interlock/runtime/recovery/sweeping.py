@@ -13,10 +13,11 @@ from pathlib import Path
 from interlock.errors import EarlierAgentsAlive
 from interlock.execution.backend import RUN, Launched
 from interlock.execution.commands.attempt_folder import remove_temporary
-from interlock.execution.processes.sweep import boot_id, left, sweep
+from interlock.execution.processes.sweep import left, sweep
 from interlock.journal.reader import Run
 from interlock.journal.sqlite import SqliteJournal
 from interlock.model.event import Kind
+from interlock.system.process_identity import boot_id
 
 PATIENCE = 5.0
 """Seconds in which supervisors have to be done, and then, once more, what is killed from here."""
