@@ -33,7 +33,7 @@ def _(original: Any) -> Any:
     return task_ended
 
 
-@plant("what is waited for is held back like anything else", Admission, "exempt")
+@plant("what is waited for is held back like anything else", Admission, "make_exempt")
 def _(original: Any) -> Any:
     return lambda self, waiter: None
 
