@@ -111,10 +111,10 @@ if TYPE_CHECKING:
     from interlock.patterns.scheduler.shared_store import SharedStore
     from interlock.runtime.context import TaskContext, cancelled, current
     from interlock.runtime.handle import Handle
+    from interlock.runtime.requests import Question
     from interlock.runtime.run import run
     from interlock.runtime.runtime import Runtime
     from interlock.runtime.session import Message, Session
-    from interlock.runtime.waits import Question
 
     __version__: str
 
@@ -290,7 +290,7 @@ _HOMES = {
     "ParallelProgress": "interlock.patterns.executor.models",
     "Progress": "interlock.model.progress",
     "ProgressCallback": "interlock.patterns.executor.models",
-    "Question": "interlock.runtime.waits",
+    "Question": "interlock.runtime.requests",
     "Quota": "interlock.model.limits",
     "Rate": "interlock.model.limits",
     "ResourceLock": "interlock.patterns.executor.resource_locks",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from interlock.plan.plan_file import load_plan
 from interlock.plan.project_file import load_project
-from interlock.runtime.project import Agents, tasks_of
+from interlock.runtime.project import ProjectAgents, tasks_of
 from interlock.views.cli.insight import collisions
 from tests.acceptance import documents
 from tests.simulation.kernel.planted import BUGS
@@ -25,7 +25,7 @@ def test_the_plan_of_the_readme_is_a_plan(tmp_path: Path) -> None:
     (tmp_path / "interlock.yaml").write_text('agents: {codex: {command: [codex, "{prompt}"]}}')
     (tmp_path / "plan.yaml").write_text(plan[0])
     project = load_project(tmp_path / "interlock.yaml")
-    tasks = tasks_of(load_plan(tmp_path / "plan.yaml", project), Agents(project))
+    tasks = tasks_of(load_plan(tmp_path / "plan.yaml", project), ProjectAgents(project))
     assert {(each.one, each.other) for each in collisions(tasks, {})} == {("api", "rename")}
     assert next(each for each in tasks if each.id == "api").after == ("schema",)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from interlock.journal.batch import Batch
 from interlock.journal.store import Store
 from interlock.runtime import shell
-from interlock.runtime.record import Record
+from interlock.runtime.event_stream import EventStream
 from interlock.runtime.recovery import origin
 from interlock.runtime.recovery.remembered import Remembered
 
@@ -35,12 +35,12 @@ def acknowledged_before_it_is_durable() -> None:
 
 def told_before_it_is_durable() -> None:
     _slow_disk()
-    append = Record.append
+    append = EventStream.append
 
-    def at_once(record: Record, events: Sequence[object]) -> None:
+    def at_once(record: EventStream, events: Sequence[object]) -> None:
         append(record, events)  # type: ignore[arg-type]
 
-    Record.append = at_once  # type: ignore[assignment, method-assign]
+    EventStream.append = at_once  # type: ignore[assignment, method-assign]
 
 
 def tokens_that_begin_anew() -> None:

@@ -38,7 +38,7 @@ async def test_a_follower_sees_every_event_while_the_run_goes_on(tmp_path: Path)
         out, errors = await asyncio.to_thread(each.communicate)
         assert each.returncode == 0, errors
         seen = json.loads(out)
-        assert seen["numbers"] == list(range(1, rt._shell.record.committed + 1))
+        assert seen["numbers"] == list(range(1, rt._shell.events.committed + 1))
         # Full pages follow each other at once; the others have a pause between them.
         assert seen["looks"] - seen["pages"] <= seen["took"] / PAUSE + 1
 

@@ -24,7 +24,7 @@ from interlock.runtime.context import CURRENT, TaskContext
 from interlock.runtime.data import copied, delivered
 from interlock.runtime.orphans import Leftover
 from interlock.runtime.output import validated
-from interlock.runtime.wait import Wait
+from interlock.runtime.waitable import Waitable
 from interlock.system.process_identity import boot_id
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Attempts:
         context = self.alive.get(stop.token)
         if context is not None:
             over = AttemptOver(f"task {stop.task_id!r} was told to stop: {stop.reason}")
-            self._shell.waits.end(stop.token, over)
+            self._shell.requests.end(stop.token, over)
             if context._backend is not None:
                 context._backend.cancel(stop.token, self.grace)
 
@@ -155,7 +155,7 @@ class Attempts:
 
     def post(self, function: Callable[..., object], *args: Any) -> None:
         """From any thread: have this called on the event loop."""
-        self._shell.door.post(function, *args)
+        self._shell.loop_thread.post(function, *args)
 
     # -- the sink ---------------------------------------------------------------------------
 
@@ -237,7 +237,7 @@ def _accepted(ending: Ending, task: Task) -> Ending:
     """The same ending with our own copy of its value, as the type that it must have."""
     if ending.status is not State.SUCCEEDED:
         return ending
-    if isinstance(ending.value, Wait):
+    if isinstance(ending.value, Waitable):
         what = ending.value.drop()
         return raised(AgentFailed(f"returned {what} without awaiting it", retryable=False))
     try:

@@ -91,7 +91,7 @@ class Background:
     def wait(self, start: Callable[[], Awaitable[T]], timeout: float | None = None) -> T:
         """Have something awaited on the loop, and wait for it."""
         self._check()
-        return self.runtime.door.wait(start, timeout)
+        return self.runtime.loop_thread.wait(start, timeout)
 
     def start(self, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
         """Have a coroutine run on the loop, and wait for nothing; cancelling the Future ends it."""

@@ -20,14 +20,14 @@ from interlock.model.template import Template
 from interlock.model.usage import Usage
 from interlock.runtime.data import copied
 from interlock.runtime.session import Session
-from interlock.runtime.submitting import Submitting
-from interlock.runtime.wait import Wait
+from interlock.runtime.submission.submitting import Submitting
+from interlock.runtime.waitable import Waitable
 
 if TYPE_CHECKING:
     from interlock.execution.backend import Backend
     from interlock.runtime.handle import Handle
+    from interlock.runtime.requests import RateUse
     from interlock.runtime.shell import Shell
-    from interlock.runtime.waits import Taken
 
 T = TypeVar("T")
 
@@ -163,7 +163,7 @@ class TaskContext(Submitting):
 
     def _tell(self, kind: Kind, data: Any) -> None:
         self.check_open()  # here already: the loop of an attempt that is over may be over too
-        self._shell.door.call(self._shell.told, self, kind, data)
+        self._shell.loop_thread.call(self._shell.told, self, kind, data)
 
     def check_open(self) -> None:
         """Raise if this attempt may have no more effects."""
@@ -206,10 +206,10 @@ class TaskContext(Submitting):
 
     # -- waiting ----------------------------------------------------------------------------
 
-    def sleep(self, duration: Duration) -> Wait[None]:
+    def sleep(self, duration: Duration) -> Waitable[None]:
         """Wait some time; an attempt that is told to stop is woken up."""
         wanted = seconds(duration, "sleep")
-        return self._wait("ctx.sleep()", lambda: self._shell.waits.sleep(self, wanted))
+        return self._wait("ctx.sleep()", lambda: self._shell.requests.sleep(self, wanted))
 
     def extend(
         self,
@@ -217,37 +217,37 @@ class TaskContext(Submitting):
         writes: Patterns = (),
         reads: Patterns = (),
         uses: str | Claim | Iterable[str | Claim] = (),
-    ) -> Wait[None]:
+    ) -> Waitable[None]:
         """Claim more in mid-flight; the slot is lent out while somebody else holds it.
 
         Raises WouldDeadlock if it could never be granted.
         """
         claims = as_claims(reads, writes, uses)
-        return self._wait("ctx.extend()", lambda: self._shell.waits.extend(self, claims))
+        return self._wait("ctx.extend()", lambda: self._shell.requests.extend(self, claims))
 
-    def acquire(self, rate: str, *, requests: int = 1, tokens: int = 0) -> Wait[Taken]:
+    def acquire(self, rate: str, *, requests: int = 1, tokens: int = 0) -> Waitable[RateUse]:
         """Take from a rate, as soon as its window allows; the slot is kept meanwhile.
 
         Say afterwards what was really used: `taken.used(tokens=650)`.
         """
         return self._wait(
-            "ctx.acquire()", lambda: self._shell.waits.take(self, rate, requests, tokens)
+            "ctx.acquire()", lambda: self._shell.requests.take(self, rate, requests, tokens)
         )
 
     def hold_rate(self, rate: str, duration: Duration) -> None:
         """Let nobody take from a rate for some time, as a Retry-After asks for."""
         self.check_open()
-        self._shell.door.call(self._shell.rates.hold, rate, seconds(duration, "duration"))
+        self._shell.loop_thread.call(self._shell.rates.hold, rate, seconds(duration, "duration"))
 
-    def ask(self, question: str) -> Wait[str]:
+    def ask(self, question: str) -> Waitable[str]:
         """Ask a person, who answers with `rt.answer()`. Meanwhile the task holds no slot."""
         if not isinstance(question, str) or not question.strip():
             raise InvalidOption(f"a question is text, not {question!r}")
-        return self._wait("ctx.ask()", lambda: self._shell.waits.ask(self, question))
+        return self._wait("ctx.ask()", lambda: self._shell.requests.ask(self, question))
 
-    def _wait(self, what: str, start: Callable[[], Awaitable[T]]) -> Wait[T]:
+    def _wait(self, what: str, start: Callable[[], Awaitable[T]]) -> Waitable[T]:
         self.check_open()
-        return Wait(self._shell.door, start, what)
+        return Waitable(self._shell.loop_thread, start, what)
 
     # -- children ---------------------------------------------------------------------------
 

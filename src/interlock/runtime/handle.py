@@ -14,7 +14,7 @@ from interlock.model.claim import Claim
 from interlock.model.outcome import Outcome, State
 from interlock.model.task import Task
 from interlock.model.why import Explanation
-from interlock.runtime.wait import Wait
+from interlock.runtime.waitable import Waitable
 
 if TYPE_CHECKING:
     from interlock.runtime.shell import Shell
@@ -82,7 +82,7 @@ class Handle(Generic[T]):
         """Where it is in its life now."""
         if self.outcome is not None:
             return self.outcome.status
-        return self._shell.door.call(self._shell.kernel.state, self.task.id)
+        return self._shell.loop_thread.call(self._shell.kernel.state, self.task.id)
 
     def done(self) -> bool:
         """Whether it has its outcome."""
@@ -90,23 +90,23 @@ class Handle(Generic[T]):
 
     def __await__(self) -> Generator[Any, None, Outcome[T]]:
         if self.outcome is None:
-            yield from self._shell.waits.ends((self,)).__await__()
+            yield from self._shell.requests.ends((self,)).__await__()
         assert self.outcome is not None
         return self.outcome
 
     def wait(self, timeout: float | None = None) -> Outcome[T]:
         """Block this thread until the task has ended; TimeoutError after `timeout` seconds."""
         if self.outcome is None:
-            self._shell.door.wait(lambda: self._shell.waits.ends((self,)), timeout)
+            self._shell.loop_thread.wait(lambda: self._shell.requests.ends((self,)), timeout)
         assert self.outcome is not None
         return self.outcome
 
-    def result(self) -> Wait[T]:
+    def result(self) -> Waitable[T]:
         """The value: `await handle.result()`, in a thread `handle.result().wait()`.
 
         Raises TaskFailed, from the cause, if the task did not succeed.
         """
-        return Wait(self._shell.door, self._value, "handle.result()")
+        return Waitable(self._shell.loop_thread, self._value, "handle.result()")
 
     async def _value(self) -> T:
         outcome = await self
@@ -116,11 +116,11 @@ class Handle(Generic[T]):
 
     def cancel(self, reason: str = "cancelled") -> bool:
         """End the task, with its children; False if it has ended already."""
-        return self._shell.door.call(self._shell.cancel, self.task.id, reason)
+        return self._shell.loop_thread.call(self._shell.cancel, self.task.id, reason)
 
     def why(self) -> Explanation:
         """Every reason why it is not running."""
-        return self._shell.door.call(self._shell.why, self.task.id)
+        return self._shell.loop_thread.call(self._shell.why, self.task.id)
 
     def __repr__(self) -> str:
         return f"<Handle {self.task.id!r}: {self.state}>"

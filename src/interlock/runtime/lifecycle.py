@@ -29,7 +29,7 @@ _AT_ONCE = 0.5
 _NOT_STARTED = (State.BLOCKED, State.WAITING, State.RETRYING)
 
 
-class Life:
+class Lifecycle:
     """One run from its begin to its end."""
 
     def __init__(
@@ -65,7 +65,7 @@ class Life:
         self._host = asyncio.current_task()
         began = {"run": shell.run_id, "epoch": shell.epoch, "kernel": self._kernel_options}
         shell.note(Kind.RUN_STARTED, "", began)
-        await self._coroutines.open(self._house_fell)
+        await self._coroutines.open(self._task_group_crashed)
         shell.attempts.backends = self._ports.backends(shell.loop, self._coroutines, self._orphaned)
         if shell.remembered is not None and shell.remembered.past is not None:
             take_up(shell, shell.remembered.past, self._when_interrupted)
@@ -94,7 +94,7 @@ class Life:
         if leftover is not None:
             leftover.vacate()
 
-    def _house_fell(self, error: BaseException) -> None:
+    def _task_group_crashed(self, error: BaseException) -> None:
         if not self._closed:
             self.shell.break_off(error)
 
@@ -171,12 +171,12 @@ class Life:
         unbound = () if shell.remembered is None else shell.remembered.unbound
         if unbound:
             shell.warn_of_unbound(unbound)
-        elif not shell.record.finished and not shell.suspended:
+        elif not shell.events.finished and not shell.suspended:
             shell.note(Kind.RUN_ENDED, "", {"run": shell.run_id, "still_alive": alive})
         # However urgent it is: what was decided must not be lost. Unless it cannot be written and a
         # signal says to end: nobody was told of it, and what it is about runs again.
         cancelled = await self._wait(self._is_written, None, in_any_case=True)
-        shell.record.finish()
+        shell.events.finish()
         return cancelled
 
     def _is_written(self) -> bool:
@@ -262,7 +262,7 @@ class Life:
         shell = self.shell
         # Also if nothing can be written, or if an attempt will not stop.
         self._latest = shell.loop.time() + self._grace + _LAST_WORDS
-        if shell.broken is None and not shell.record.closed:
+        if shell.broken is None and not shell.events.closed:
             shell.take_in(s.Drain())
             await self._wait(shell.is_idle, self._grace)
         shell.suspend()

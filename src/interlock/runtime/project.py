@@ -24,7 +24,7 @@ AGENT = "agent"
 _NO = frozenset({"n", "no", "stop", "false", "0"})
 
 
-class Agents:
+class ProjectAgents:
     """The agents of a project, made when somebody asks for them and kept."""
 
     def __init__(self, project: Project) -> None:
@@ -82,7 +82,7 @@ class Agents:
         return Process(agent) if spec.process else agent
 
 
-def dressed(task: Task, agents: Agents) -> Task:
+def with_agent_defaults(task: Task, agents: ProjectAgents) -> Task:
     """A task of one of the project's agents, with what the project file says of that agent.
 
     Those of plans have it already.
@@ -119,7 +119,7 @@ def options_of(project: Project, secrets: Iterable[str]) -> dict[str, Any]:
     return options
 
 
-def tasks_of(plan: Plan, agents: Agents) -> list[Task]:
+def tasks_of(plan: Plan, agents: ProjectAgents) -> list[Task]:
     """The tasks of a plan, as a Runtime takes them; questions are tasks of their own."""
     tasks: list[Task] = []
     for planned in plan.tasks:
@@ -127,7 +127,7 @@ def tasks_of(plan: Plan, agents: Agents) -> list[Task]:
     return tasks
 
 
-def _tasks(planned: PlannedTask, agents: Agents) -> Iterable[Task]:
+def _tasks(planned: PlannedTask, agents: ProjectAgents) -> Iterable[Task]:
     spec = agents.spec(planned.agent)
     agent, after = agents.named(planned.agent), planned.after
     if planned.ask is not None:
@@ -173,7 +173,7 @@ async def ask_first(ctx: TaskContext) -> str:
     return answer
 
 
-def _output(output: str | None, agents: Agents) -> Any:
+def _output(output: str | None, agents: ProjectAgents) -> Any:
     if output is None or output == "text":
         return None
     return object if output == "json" else agents.imported(output)

@@ -10,7 +10,7 @@ from interlock.model.duration import Duration
 from interlock.model.result import RunResult
 from interlock.model.task import Task
 from interlock.runtime.background import Background, run_to_the_end
-from interlock.runtime.limits import MaxParallel
+from interlock.runtime.limits.options import MaxParallel
 from interlock.runtime.runtime import Runtime
 
 

@@ -28,24 +28,24 @@ from interlock.plan.records import Plan, Project
 from interlock.runtime.claim_paths import Workspace
 from interlock.runtime.context import TaskContext
 from interlock.runtime.handle import Handle, Running
-from interlock.runtime.lifecycle import Life
-from interlock.runtime.limits import MaxParallel, check_gate, slots_of, sorted_out
+from interlock.runtime.lifecycle import Lifecycle
+from interlock.runtime.limits.options import MaxParallel, check_gate, parse_limits, slots_of
+from interlock.runtime.loop_thread import LoopThread
 from interlock.runtime.ports import Ports
-from interlock.runtime.project import Agents, options_of, tasks_of
+from interlock.runtime.project import ProjectAgents, options_of, tasks_of
 from interlock.runtime.recovery.origin import (
     Durable,
-    Unserializable,
     Origin,
+    Unserializable,
     fresh_run_id,
     in_memory,
     on_disk,
 )
 from interlock.runtime.recovery.remembered import WhenChanged, WhenInterrupted
+from interlock.runtime.requests import Question
 from interlock.runtime.shell import Shell
-from interlock.runtime.submission import Prepared, prepare
-from interlock.runtime.submitting import Submitting
-from interlock.runtime.wait import Door
-from interlock.runtime.waits import Question
+from interlock.runtime.submission.batch import Prepared, prepare
+from interlock.runtime.submission.submitting import Submitting
 
 T = TypeVar("T")
 
@@ -53,34 +53,36 @@ Order = Literal["critical_path", "first_come"]
 
 
 class Runtime(Submitting):
-    """Runs tasks; no two that conflict at the same time.
+    """Runs tasks, and never two conflicting ones at the same time.
 
         async with Runtime(max_parallel=4) as rt:
             handle = rt.submit(agent, writes="src/**")
             outcome = await handle
 
-    Leaving the block waits for everything that was submitted; leaving it by an exception cancels
-    it. Either way attempts that will not stop are waited for at most `grace` seconds, and then
-    named in AttemptsStillAlive.
+    Leaving the block waits for every submitted task; leaving it by an exception cancels them. In
+    both cases, attempts that do not stop are waited for at most `grace` seconds and are then named
+    in AttemptsStillAlive.
 
-    `max_parallel` is how many attempts run at once, `workspace` the folder that path claims are
-    relative to. `capacity` says how much there is of counted resources, `limits` gives rates and
-    breakers, `protected` paths can never be claimed for writing. `max_parallel=Auto(1, 16)` follows
-    the load of the machine between these bounds; above that of the `gate` nothing starts, unless
-    nothing runs. `max_outcomes` is for runs that last: the outcomes of so many tasks are kept, older
-    ones go, and those who come after such a task find nothing of it in `ctx.results`. `order` is
-    who starts first among those who could: whoever makes the run short, or `first_come`. An attempt
-    that was told to stop and is not gone keeps its claims; without `zombies_hold_slots` others may
-    start in its place meanwhile.
+    `max_parallel` is the maximum number of concurrent attempts; `Auto(1, 16)` follows the load of
+    the machine between these bounds. `workspace` is the folder that path claims are relative to.
+    `capacity` gives the amounts of counted resources, `limits` the rates and breakers. `protected`
+    paths can never be claimed for writing. Above the load of the `gate`, a task starts only if no
+    other is running. `order` decides which of several startable tasks starts first: the one that
+    makes the run shortest, or the one that came first (`first_come`). An attempt that was told to
+    stop and has not stopped keeps its claims; without `zombies_hold_slots`, another task may use
+    its slot meanwhile.
 
-    `journal` is a file that keeps the run: whatever happens to this process, `resume=True` (or the
-    id of a run) goes on where it was; `"open"` does so only if the last run was cut off. The
-    program submits the same tasks again: what succeeded is not run again, what was cut off is, or
-    as `on_interrupted` says. A task that is not what it was is refused, or run if it had not finished
-    and `on_changed` says so. `unserializable` decides about results that JSON cannot hold: the attempt
-    fails, or the task is run again after a resume. `durability="normal"` is quicker: a crash of the
-    process loses nothing, a power cut may lose the last moments. `secrets` are texts that never
-    reach the journal.
+    `max_outcomes` keeps a long-lived run small: the outcomes of that many ended tasks are kept. A
+    task that depends on an older one finds no result of it in `ctx.results`.
+
+    `journal` is a file that records the run. If the process is killed at any point, `resume=True`
+    (or the id of a run) continues it; `resume="open"` does so only if the last run is unfinished.
+    The program submits the same tasks again: a task that succeeded is not run again, an
+    interrupted one is, unless `on_interrupted` says otherwise. A task that has changed is rejected;
+    with `on_changed="rerun"` it runs if it had not finished. `unserializable` decides about
+    results that JSON cannot hold: the attempt fails, or the task runs again after a resume.
+    `durability="normal"` is faster: a crash of the process loses nothing, a power cut may lose the
+    last moments. `secrets` are texts that never reach the journal.
     """
 
     def __init__(
@@ -125,7 +127,7 @@ class Runtime(Submitting):
         _check_choices(self._durable, order)
         self._ports = ports or Ports()
         self._grace = seconds(grace, "grace")
-        self._limits = sorted_out(max_parallel, capacity, limits, gate)
+        self._limits = parse_limits(max_parallel, capacity, limits, gate)
         self._make_kernel = partial(
             Kernel,
             slots=self._limits.slots,
@@ -140,8 +142,8 @@ class Runtime(Submitting):
         if max_outcomes is not None and (type(max_outcomes) is not int or max_outcomes < 1):
             raise InvalidOption(f"max_outcomes is {max_outcomes!r}; it must be a number of tasks")
         self._keep_ended = max_outcomes
-        self._agents: Agents | None = None
-        self._life: Life | None = None
+        self._agents: ProjectAgents | None = None
+        self._life: Lifecycle | None = None
         self.run_id = fresh_run_id(self._ports)
         """The name of this run, readable and never used twice; of the one that is taken up."""
 
@@ -149,7 +151,7 @@ class Runtime(Submitting):
     def for_project(cls, project: Project, **options: Any) -> Self:
         """A Runtime with the agents, limits and paths of a project file; `options` go first."""
         given = {name: value for name, value in options.items() if value is not None}
-        agents = Agents(project)
+        agents = ProjectAgents(project)
         made = cls(**(options_of(project, agents.secrets.values()) | given))
         made._agents = agents
         return made
@@ -169,7 +171,7 @@ class Runtime(Submitting):
         shell.max_outcomes = self._keep_ended
         shell.attempts.refuses_unstorable = self._durable.unserializable == "refuse"
         interrupted = self._durable.on_interrupted
-        self._life = life = Life(shell, self._ports, self._grace, interrupted, options)
+        self._life = life = Lifecycle(shell, self._ports, self._grace, interrupted, options)
         try:
             await life.begin()
         except BaseException as error:  # a cancellation as well: nothing may be left open
@@ -208,7 +210,7 @@ class Runtime(Submitting):
         """
         await self._running().shut_down(seconds(grace, "grace"), cancel=cancel)
 
-    def _running(self) -> Life:
+    def _running(self) -> Lifecycle:
         if self._life is None:
             raise NotRunning("enter the Runtime first: `async with Runtime() as rt:`")
         return self._life
@@ -218,9 +220,9 @@ class Runtime(Submitting):
         return self._running().shell
 
     @property
-    def door(self) -> Door:
+    def loop_thread(self) -> LoopThread:
         """The way in for other threads."""
-        return self._shell.door
+        return self._shell.loop_thread
 
     def _submits_to(self) -> tuple[Shell, TaskContext | None]:
         return self._shell, None
@@ -257,7 +259,7 @@ class Runtime(Submitting):
         if the run has no place for it: its id, its dependencies, a shutdown.
         """
         shell = self._shell
-        shell.door.post(_take, shell, prepared, copy_context(), taken)
+        shell.loop_thread.post(_take, shell, prepared, copy_context(), taken)
 
     # -- looking ----------------------------------------------------------------------------
 
@@ -290,7 +292,7 @@ class Runtime(Submitting):
         """
         if isinstance(since, bool) or not isinstance(since, int) or since < 0:
             raise InvalidOption(f"since is {since!r}; it is the number of an event, or 0")
-        return self._shell.record.follow(since)
+        return self._shell.events.follow(since)
 
     def listen(self, listener: Callable[[Event], None]) -> Callable[[], None]:
         """Have a function called for every event; call what is returned to end it.
@@ -299,7 +301,7 @@ class Runtime(Submitting):
         """
         if not callable(listener):
             raise InvalidOption(f"a listener is a function that takes an event, not {listener!r}")
-        return self._call(self._shell.record.listen, listener)
+        return self._call(self._shell.events.listen, listener)
 
     @property
     def unsubmitted(self) -> tuple[str, ...]:
@@ -334,7 +336,7 @@ class Runtime(Submitting):
 
     def questions(self) -> tuple[Question, ...]:
         """What tasks ask people and have no answer to yet."""
-        return self._call(self._shell.waits.questions)
+        return self._call(self._shell.requests.questions)
 
     # -- steering ---------------------------------------------------------------------------
 
@@ -344,7 +346,7 @@ class Runtime(Submitting):
 
     def answer(self, task: str | Handle[Any], answer: str) -> None:
         """Answer the oldest open question of a task."""
-        self._call(self._shell.waits.answer, _id(task), answer)
+        self._call(self._shell.requests.answer, _id(task), answer)
 
     def pause(self, task: str | Handle[Any] | None = None) -> None:
         """Start nothing, or not this task, before `resume`; what runs goes on."""
@@ -390,7 +392,7 @@ class Runtime(Submitting):
         self._call(self._shell.take_in, stimulus)
 
     def _call(self, function: Callable[..., T], *args: Any) -> T:
-        return self._shell.door.call(function, *args)
+        return self._shell.loop_thread.call(function, *args)
 
 
 def _take(

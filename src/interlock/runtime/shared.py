@@ -10,7 +10,7 @@ from collections.abc import Callable
 from interlock.errors import AttemptsStillAlive, NotRunning, ShuttingDown, UsageError
 from interlock.runtime.log import LOGGER
 from interlock.runtime.runtime import Runtime
-from interlock.runtime.wait import undisturbed
+from interlock.runtime.shielded import shielded_to_completion
 
 
 class _CalledOff(Exception):
@@ -68,7 +68,7 @@ class SharedRuntime:
             return await asyncio.shield(self._entered)
         except BaseException:
             self.leave()
-            await undisturbed(self.vacated())
+            await shielded_to_completion(self.vacated())
             raise
 
     def leave(self) -> None:

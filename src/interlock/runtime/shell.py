@@ -40,25 +40,25 @@ from interlock.model.task import Task
 from interlock.model.usage import NO_USAGE, Usage
 from interlock.model.why import Explanation, StuckJournal
 from interlock.runtime.attempts import Attempts
-from interlock.runtime.breakers import Breakers
 from interlock.runtime.claim_paths import Workspace
 from interlock.runtime.conditions import Conditions
 from interlock.runtime.context import TaskContext
 from interlock.runtime.estimates import Estimates
+from interlock.runtime.event_stream import EventStream
 from interlock.runtime.handle import Handle, Running
-from interlock.runtime.limits import Limits
+from interlock.runtime.limits.breakers import Breakers
+from interlock.runtime.limits.options import Limits
+from interlock.runtime.limits.rates import Rates
+from interlock.runtime.limits.slots import SlotControl
 from interlock.runtime.log import Log
+from interlock.runtime.loop_thread import LoopThread
 from interlock.runtime.ports import Ports
-from interlock.runtime.project import Agents
-from interlock.runtime.rates import Rates
-from interlock.runtime.record import Record
+from interlock.runtime.project import ProjectAgents
 from interlock.runtime.recovery.origin import Origin
 from interlock.runtime.recovery.remembered import Remembered
-from interlock.runtime.slots import Slots
-from interlock.runtime.submission import Prepared, submit
+from interlock.runtime.requests import AttemptRequests
+from interlock.runtime.submission.batch import Prepared, submit
 from interlock.runtime.turn import Decision, Turn
-from interlock.runtime.wait import Door
-from interlock.runtime.waits import Waits
 
 _LATE = 0.05
 """A timer that comes so many seconds late finds a loop that was blocked."""
@@ -77,7 +77,7 @@ class Shell:
         limits: Limits,
     ) -> None:
         self.loop = asyncio.get_running_loop()
-        self.door = Door(self.loop, self._in_one_turn)
+        self.loop_thread = LoopThread(self.loop, self._in_one_turn)
         self.workspace = workspace
         self.run_id = run_id = origin.run_id
         self.rates = Rates(limits.rates, self.take_in, self.now)
@@ -102,10 +102,10 @@ class Shell:
         self._zero = self.loop.time() - origin.elapsed
         self.redaction = origin.redaction
         self.log = Log(run_id, origin.redaction)
-        self.record = Record(origin.journal, self.log, self.epoch)
+        self.events = EventStream(origin.journal, self.log, self.epoch)
         self.attempts = Attempts(self, ports.chance, grace)
-        self.waits = Waits(self)
-        self.slots = Slots(self, ports.load, limits.auto, limits.gate)
+        self.requests = AttemptRequests(self)
+        self.slots = SlotControl(self, ports.load, limits.auto, limits.gate)
         self.breakers = Breakers(self, limits.breakers)
         self._reports: list[s.Ended | s.Gone] = []
         self._usage: dict[str, Usage] = {}
@@ -120,7 +120,7 @@ class Shell:
         self.passed_over = origin.passed_over
         self.remembered: Remembered | None = origin.remembered
         """What the journal knows of earlier runs, if there is one that outlives the process."""
-        self.agents: Agents | None = None
+        self.agents: ProjectAgents | None = None
         """Those of the project file, if there is one."""
         self._names: dict[str, int] = {}
         self._groups = 0
@@ -139,7 +139,7 @@ class Shell:
         """Let the kernel decide. A UsageError means that nothing was changed."""
         if self.broken is not None:
             raise ended_by(self.run_id, self.broken) from self.broken
-        if self.record.closed:
+        if self.events.closed:
             raise NotRunning(f"run {self.run_id} is over; enter a new Runtime")
         if self.suspended:
             raise ShuttingDown(f"run {self.run_id} was interrupted; take it up with resume=True")
@@ -162,7 +162,7 @@ class Shell:
                 decisions[index] = self._outcome(each)
             elif isinstance(each, do.Stop):
                 self.attempts.close(each.token)
-        self.record.turn.decided(now, stimulus, decisions)
+        self.events.turn.decided(now, stimulus, decisions)
         self._todo += decisions
         if self.breakers:
             self.breakers.decided(stimulus, decisions)
@@ -190,7 +190,7 @@ class Shell:
 
     def note(self, kind: Kind, task_id: str, data: Any = None) -> None:
         """Put something into the record that is none of the kernel's business."""
-        self.record.turn.told(self.now(), kind, task_id, data)
+        self.events.turn.told(self.now(), kind, task_id, data)
         self._schedule()
 
     def _outcome(self, settle: do.Settle) -> Outcome[Any]:
@@ -247,7 +247,7 @@ class Shell:
             self._turn()
 
     def _turn(self) -> None:
-        if self.broken is not None or self.record.closed:
+        if self.broken is not None or self.events.closed:
             return
         if self.suspended:
             self._reports = []
@@ -259,7 +259,7 @@ class Shell:
             self.break_off(error)
         self._scheduled = False
         self.conditions.look()
-        if self._reports or (not self._committing and (self._todo or self.record.turn)):
+        if self._reports or (not self._committing and (self._todo or self.events.turn)):
             self._schedule()
 
     def _hear_reports(self) -> None:
@@ -271,9 +271,9 @@ class Shell:
 
     def _commit(self) -> None:
         """Journal what was decided; then, and only then, do it."""
-        turn = self.record.take()
+        turn = self.events.take()
         todo, self._todo = self._todo, []
-        pending = self.record.append(turn) if turn else None
+        pending = self.events.append(turn) if turn else None
         if pending is None:
             self._perform(turn, todo)
         else:
@@ -306,14 +306,14 @@ class Shell:
                 self.attempts.stop(each)
             elif isinstance(each, do.Resume):
                 self.attempts.extend(each.token, each.claims)
-                self.waits.resume(each.token, each.request)
+                self.requests.resume(each.token, each.request)
             elif isinstance(each, do.Deny):
-                self.waits.deny(each.token, each.request, each.task_id, each.reason)
+                self.requests.deny(each.token, each.request, each.task_id, each.reason)
             elif isinstance(each, do.SetTimer):
                 self._set_timer(each.at)
         if turn:
-            self.record.committed = turn.last
-            self.record.publish(turn)
+            self.events.committed = turn.last
+            self.events.publish(turn)
 
     def suspend(self) -> None:
         """Decide nothing more: what is unfinished stays so in the journal, to be taken up again.
@@ -328,7 +328,7 @@ class Shell:
             self.suspended = True
             self.attempts.stop_all()
             over = ShuttingDown(f"run {self.run_id} was interrupted")
-            self.waits.fail_all(over)
+            self.requests.fail_all(over)
             for handle in self.handles.values():
                 handle.give_up(over)
             self.conditions.look()
@@ -346,10 +346,10 @@ class Shell:
         self.attempts.stop_all()
         told = ended_by(self.run_id, error)
         told.__cause__ = error
-        self.waits.fail_all(told)
+        self.requests.fail_all(told)
         for handle in self.handles.values():
             handle.give_up(told)
-        self.record.close()
+        self.events.close()
         self.conditions.look()
 
     # -- time -------------------------------------------------------------------------------
@@ -385,7 +385,7 @@ class Shell:
         return self.loop.call_later(delay, self._now_is_later, action)
 
     def _now_is_later(self, action: Callable[[], None]) -> None:
-        if self.broken is not None or self.suspended or self.record.closed:
+        if self.broken is not None or self.suspended or self.events.closed:
             return
         try:
             action()
@@ -421,7 +421,7 @@ class Shell:
         """Whether all that was decided is in the journal and was done."""
         if self.broken is not None:
             return not self._committing
-        return not (self._todo or self._reports or self.record.turn or self._committing)
+        return not (self._todo or self._reports or self.events.turn or self._committing)
 
     # -- looking ----------------------------------------------------------------------------
 
@@ -484,8 +484,8 @@ class Shell:
 
     async def flush(self) -> None:
         """Wait until all that was decided so far is in the journal."""
-        last = self.record.turn.last
-        await self.conditions.once(lambda: self.record.committed >= last or self.broken is not None)
+        last = self.events.turn.last
+        await self.conditions.once(lambda: self.events.committed >= last or self.broken is not None)
         if self.broken is not None:
             raise ended_by(self.run_id, self.broken) from self.broken
 
@@ -522,7 +522,7 @@ class Shell:
             self._timer.cancel()
         self.slots.close()
         self.breakers.close()
-        self.record.close()
+        self.events.close()
 
 
 def ended_by(run_id: str, error: BaseException) -> InterlockError:

@@ -12,13 +12,13 @@ from typing import Any
 from interlock.execution.callables.coroutines import Coroutines
 from interlock.kernel import stimuli as s
 from interlock.runtime import lifecycle as life
-from interlock.runtime import submitting
 from interlock.runtime.attempts import Attempts
-from interlock.runtime.lifecycle import Life
-from interlock.runtime.record import Record
+from interlock.runtime.event_stream import EventStream
+from interlock.runtime.lifecycle import Lifecycle
+from interlock.runtime.requests import AttemptRequests
 from interlock.runtime.shell import Shell
+from interlock.runtime.submission import submitting
 from interlock.runtime.turn import Turn
-from interlock.runtime.waits import Waits
 from tests.simulation.planting import Bugs, plant
 from tests.simulation.runtime.judge import violations
 from tests.simulation.runtime.play import Play
@@ -48,9 +48,9 @@ def first_seed(name: str, seeds: range) -> int | None:
 @plant("effects do not wait for the journal", Shell, "_commit", BUGS)
 def _(original: Any) -> Any:
     def commit(self: Any) -> None:
-        turn = self.record.take()
+        turn = self.events.take()
         todo, self._todo = self._todo, []
-        pending = self.record.append(turn) if turn else None
+        pending = self.events.append(turn) if turn else None
         if pending is not None:
             self.loop.create_task(pending)
         self._perform(turn, todo)
@@ -58,7 +58,7 @@ def _(original: Any) -> Any:
     return commit
 
 
-@plant("events are numbered twice", Record, "take", BUGS)
+@plant("events are numbered twice", EventStream, "take", BUGS)
 def _(original: Any) -> Any:
     def take(self: Any) -> Any:
         turn = original(self)
@@ -68,7 +68,7 @@ def _(original: Any) -> Any:
     return take
 
 
-@plant("a listener that raises ends the run", Record, "publish", BUGS)
+@plant("a listener that raises ends the run", EventStream, "publish", BUGS)
 def _(original: Any) -> Any:
     def publish(self: Any, events: Any) -> None:
         for listener in tuple(self._listeners):
@@ -146,10 +146,10 @@ def _(original: Any) -> Any:
     return set_timer
 
 
-# Waits
+# AttemptRequests
 
 
-@plant("a slot is kept while waiting for other tasks", Waits, "ends", BUGS)
+@plant("a slot is kept while waiting for other tasks", AttemptRequests, "ends", BUGS)
 def _(original: Any) -> Any:
     async def ends(self: Any, handles: Any) -> None:
         for handle in list(handles):
@@ -158,7 +158,7 @@ def _(original: Any) -> Any:
     return ends
 
 
-@plant("who gives up waiting goes on without a slot", Waits, "_withdraw", BUGS)
+@plant("who gives up waiting goes on without a slot", AttemptRequests, "_withdraw", BUGS)
 def _(original: Any) -> Any:
     async def withdraw(self: Any, context: Any, number: int) -> None:
         return None
@@ -166,12 +166,12 @@ def _(original: Any) -> Any:
     return withdraw
 
 
-@plant("a denied wait is never answered", Waits, "deny", BUGS)
+@plant("a denied wait is never answered", AttemptRequests, "deny", BUGS)
 def _(original: Any) -> Any:
     return lambda self, token, number, task_id, reason: None
 
 
-@plant("questions of one task get each other's answers", Waits, "answer", BUGS)
+@plant("questions of one task get each other's answers", AttemptRequests, "answer", BUGS)
 def _(original: Any) -> Any:
     def answer(self: Any, task_id: str, answer: str) -> None:
         original(self, self.questions()[0].task_id if self.questions() else task_id, answer)
@@ -182,7 +182,7 @@ def _(original: Any) -> Any:
 # The end of a run
 
 
-@plant("a cancellation interrupts the exit", Life, "_wait", BUGS)
+@plant("a cancellation interrupts the exit", Lifecycle, "_wait", BUGS)
 def _(original: Any) -> Any:
     async def wait(self: Any, condition: Any, most: float | None, **how: Any) -> None:
         if not condition():
@@ -191,7 +191,7 @@ def _(original: Any) -> Any:
     return wait
 
 
-@plant("leaving by an exception does not stop what runs", Life, "_stop_everything", BUGS)
+@plant("leaving by an exception does not stop what runs", Lifecycle, "_stop_everything", BUGS)
 def _(original: Any) -> Any:
     return lambda self: None
 

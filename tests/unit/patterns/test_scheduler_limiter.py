@@ -20,8 +20,8 @@ from interlock import (
     ShuttingDown,
     WouldBlockTheLoop,
 )
-from interlock.runtime import allowance
-from interlock.runtime.lanes import Ask, Lane
+from interlock.runtime.limits import allowance
+from interlock.runtime.limits.quota_queue import QuotaQueue, QuotaWaiter
 from interlock.testing.simulated_ports import simulated_ports
 from interlock.testing.virtual_run import simulate
 
@@ -223,14 +223,14 @@ def test_a_model_that_has_to_wait_does_not_keep_others_waiting() -> None:
 
 
 def test_a_call_looks_at_no_model_that_nobody_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    looks: list[Lane] = []
+    looks: list[QuotaQueue] = []
 
-    class Watched(Lane):
-        def next(self, now: float, late: set[object]) -> Ask | None:
+    class Watched(QuotaQueue):
+        def next(self, now: float, late: set[object]) -> QuotaWaiter | None:
             looks.append(self)
             return super().next(now, late)
 
-    monkeypatch.setattr(allowance, "Lane", Watched)
+    monkeypatch.setattr(allowance, "QuotaQueue", Watched)
 
     async def main() -> None:
         one, calls = limiter(None), Calls()

@@ -10,7 +10,7 @@ import pytest
 
 from interlock import Handle, InterlockError, InvalidPattern, NotAnAgent, Runtime, State, Task
 from interlock.errors import DuplicateId, NotRunning
-from interlock.runtime.wait import Door
+from interlock.runtime.loop_thread import LoopThread
 from tests.unit.execution.worlds import story
 
 
@@ -20,7 +20,7 @@ async def in_a_thread(work: Callable[[], object]) -> None:
 
 @story
 async def test_what_is_posted_is_called_in_order_on_the_loop() -> None:
-    door = Door(asyncio.get_running_loop())
+    door = LoopThread(asyncio.get_running_loop())
     called: list[tuple[int, int]] = []
 
     def note(number: int) -> None:
@@ -38,7 +38,7 @@ async def test_what_is_posted_is_called_in_order_on_the_loop() -> None:
 @story
 async def test_one_that_raises_costs_the_others_nothing() -> None:
     loop = asyncio.get_running_loop()
-    door, called, told = Door(loop), list[int](), list[object]()
+    door, called, told = LoopThread(loop), list[int](), list[object]()
     loop.set_exception_handler(lambda _, context: told.append(context["exception"]))
     done = asyncio.Event()
 
@@ -64,7 +64,7 @@ async def test_many_posts_wake_the_loop_once_and_make_one_turn() -> None:
         work()
         turns.append(len(called))
 
-    door = Door(asyncio.get_running_loop(), together)
+    door = LoopThread(asyncio.get_running_loop(), together)
     for number in range(50):  # from the loop's own thread, so that it cannot come in between
         door.post(called.append, number)
     door.post(done.set)
@@ -74,7 +74,7 @@ async def test_many_posts_wake_the_loop_once_and_make_one_turn() -> None:
 
 def test_a_closed_loop_is_told() -> None:
     loop = asyncio.new_event_loop()
-    door = Door(loop)
+    door = LoopThread(loop)
     door.post(print)
     loop.close()
     with pytest.raises(NotRunning):

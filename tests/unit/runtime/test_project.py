@@ -13,7 +13,7 @@ from interlock.model.claim import Claim, Mode, uses
 from interlock.model.command import Command
 from interlock.model.limits import Retry
 from interlock.plan.records import AgentSpec, Plan, PlannedTask, Project
-from interlock.runtime.project import Agents, tasks_of
+from interlock.runtime.project import ProjectAgents, tasks_of
 
 CODE = """
 from interlock import TaskContext
@@ -56,7 +56,7 @@ def _claims(task: Task) -> set[str]:
 
 
 def test_an_agent_is_found_by_its_name_and_stays_the_same(project: Project) -> None:
-    agents = Agents(project)
+    agents = ProjectAgents(project)
     assert agents.named("shouter") is agents.named("shouter")
     assert agents.named("stepper").run_step() == "stepped"
 
@@ -73,13 +73,13 @@ def test_what_is_no_agent_is_said_with_its_name(
     project: Project, name: str, error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=words):
-        Agents(project).named(name)
+        ProjectAgents(project).named(name)
 
 
 def test_a_program_is_given_the_secrets_that_its_agent_names_and_goes_by_the_agents_name(
     project: Project,
 ) -> None:
-    made = Agents(project).named("echo")
+    made = ProjectAgents(project).named("echo")
     assert (made.name, made.pass_env) == ("echo", ("KEY",))
 
 
@@ -95,7 +95,7 @@ def test_a_program_that_does_not_say_what_it_writes_claims_what_its_agent_owns(
             PlannedTask("python", "stepper"),
         ),
     )
-    owner, anybody, reader, python = tasks_of(plan, Agents(project))
+    owner, anybody, reader, python = tasks_of(plan, ProjectAgents(project))
     assert _claims(owner) == {"write docs/"}
     assert _claims(anybody) == {"write **"}
     assert _claims(reader) == {"read a"}
@@ -150,7 +150,7 @@ def test_the_tasks_of_a_plan_run_with_results_in_prompts(project: Project) -> No
 
 def test_instances_are_a_claim_with_a_capacity(project: Project) -> None:
     plan = Plan("p", (PlannedTask("a", "shouter", "x"),))
-    assert Claim("agent:shouter", Mode.USE) in tasks_of(plan, Agents(project))[0].claims
+    assert Claim("agent:shouter", Mode.USE) in tasks_of(plan, ProjectAgents(project))[0].claims
 
 
 @pytest.mark.parametrize(("answer", "status"), [("yes", "succeeded"), (" No ", "skipped")])
@@ -177,9 +177,9 @@ def test_a_question_is_asked_before_its_task_starts(
 def test_a_check_needs_a_program(project: Project) -> None:
     plan = Plan("p", (PlannedTask("a", "shouter", "x", check="true"),))
     with pytest.raises(InvalidOption, match="a check needs an agent that is a program"):
-        tasks_of(plan, Agents(project))
+        tasks_of(plan, ProjectAgents(project))
     checked = Plan("p", (PlannedTask("a", "echo", "x", check="make test"),))
-    assert tasks_of(checked, Agents(project))[0].agent.check == "make test"
+    assert tasks_of(checked, ProjectAgents(project))[0].agent.check == "make test"
 
 
 def test_a_runtime_without_a_project_says_how_to_get_one() -> None:

@@ -12,7 +12,7 @@ from interlock.patterns.coordinator.coordinated_call import CoordinatedCall
 from interlock.patterns.coordinator.subtask_agent import ATTEMPT
 from interlock.runtime.log import LOGGER
 from interlock.runtime.runtime import Runtime
-from interlock.runtime.wait import undisturbed
+from interlock.runtime.shielded import shielded_to_completion
 
 RECORDS = "parallel attempts"
 """Where a journal keeps the records of groups: `runtime.records(RECORDS)`."""
@@ -55,7 +55,7 @@ class CoordinatedRun:
             await self._run(tasks, call)
             await self._keep(name, call)
         except asyncio.CancelledError:
-            await undisturbed(self._end(name, call))
+            await shielded_to_completion(self._end(name, call))
             raise
         finally:
             for task in tasks:

@@ -34,7 +34,7 @@ from interlock.runtime.context import current
 from interlock.runtime.ports import Ports
 from interlock.runtime.runtime import Runtime
 from interlock.runtime.shared import SharedRuntime
-from interlock.runtime.wait import undisturbed
+from interlock.runtime.shielded import shielded_to_completion
 
 _KEPT = 10_000
 """The outcomes of so many tasks, and without a journal so many records, can be looked at in
@@ -173,7 +173,7 @@ class ParallelAgentCoordinator:
                 yield
             finally:
                 self._shared.leave()
-                await undisturbed(self._shared.vacated())
+                await shielded_to_completion(self._shared.vacated())
 
     def call(
         self,
@@ -241,7 +241,7 @@ class ParallelAgentCoordinator:
         """Cancel all calls that are in progress, from any thread; their results say so."""
         for run in self._runs():
             with suppress(NotRunning):
-                run.runtime.door.call(run.cancel, "cancelled")
+                run.runtime.loop_thread.call(run.cancel, "cancelled")
 
     def set_max_parallel(self, max_parallel_agents: int) -> None:
         """Change how many agents work at once, at any time; those that work go on."""

@@ -35,7 +35,7 @@ def streamed(
                 yield result
     except BaseException:  # also Ctrl-C, and a caller who wants no more of it
         end = partial(_give_up, house, call, run, done, feed, scribe)
-        if run.runtime.door.is_home():
+        if run.runtime.loop_thread.is_current():
             # The collector of garbage has found a stream that was half read, and has found it on
             # the thread of the event loop, which must not wait for itself.
             threading.Thread(target=end, name="interlock-stream", daemon=True).start()
@@ -57,7 +57,7 @@ def _give_up(
     """Cancel a call that nobody waits for, see to it that this is written down, and leave."""
     try:
         try:
-            run.runtime.door.call(run.cancel_call, call, "nobody waits for it any more")
+            run.runtime.loop_thread.call(run.cancel_call, call, "nobody waits for it any more")
         except NotRunning:
             if not done.done():
                 return  # it went with its loop, or stayed behind in another process

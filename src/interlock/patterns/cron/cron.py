@@ -23,10 +23,10 @@ from interlock.patterns.cron.job import Job, made, name_of
 from interlock.patterns.cron.recall import recall
 from interlock.patterns.cron.roster import Roster
 from interlock.runtime.handle import Handle
-from interlock.runtime.limits import MaxParallel, slots_of
+from interlock.runtime.limits.options import MaxParallel, slots_of
 from interlock.runtime.ports import Ports
 from interlock.runtime.runtime import Runtime
-from interlock.runtime.wait import undisturbed
+from interlock.runtime.shielded import shielded_to_completion
 
 LOGGER = logging.getLogger("interlock")
 
@@ -208,7 +208,7 @@ class CronScheduler:
                 await handle
         finally:
             self._firings.cancel("nobody waits for it any more", firings)
-            await undisturbed(self._depart(runtime, handles))
+            await shielded_to_completion(self._depart(runtime, handles))
         return [batch.told[name] for name in names]
 
     async def _depart(self, runtime: Runtime, handles: Sequence[Handle[Any]]) -> None:
@@ -269,7 +269,7 @@ class CronScheduler:
             if self._firings:
                 await self.runtime.shutdown(limit)
         finally:
-            await undisturbed(self._house.close(self._firings.quiet))
+            await shielded_to_completion(self._house.close(self._firings.quiet))
 
     async def flush(self) -> None:
         """Wait until all that was said and fired so far is durable."""
@@ -277,7 +277,7 @@ class CronScheduler:
         try:
             await self._house.write(runtime)
         finally:
-            await undisturbed(self._house.leave())
+            await shielded_to_completion(self._house.leave())
 
     async def _leave(self, *, cancel: bool) -> None:
         self._stop()
@@ -287,7 +287,7 @@ class CronScheduler:
                 await self._firings.quiet()
         finally:
             self._firings.cancel("the scheduler was left")
-            await undisturbed(self._house.close(self._firings.quiet))
+            await shielded_to_completion(self._house.close(self._firings.quiet))
 
     def _stop(self, trouble: BaseException | None = None) -> None:
         self._clock.stop()

@@ -11,9 +11,9 @@ from interlock.errors import InterlockError, NotRunning, ShuttingDown
 from interlock.patterns.cron.book import Book
 from interlock.patterns.cron.job import name_of
 from interlock.patterns.cron.recall import abandon
+from interlock.runtime.loop_thread import LoopThread
 from interlock.runtime.runtime import Runtime
 from interlock.runtime.shared import SharedRuntime
-from interlock.runtime.wait import Door
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ class House:
         self._shared = SharedRuntime(lambda: Runtime(**options), self._opened)
         self._chores: set[asyncio.Task[None]] = set()
         self._writing = False
-        self._door: Door | None = None
+        self._door: LoopThread | None = None
         """The way to the thread of the event loop, while somebody is in there."""
         self._renewal: asyncio.Task[None] | None = None
         self.is_kept = False
@@ -82,7 +82,7 @@ class House:
         while self._renewal is not None:
             await asyncio.wait([self._renewal])
         runtime = await self._shared.enter()
-        self._door = Door(asyncio.get_running_loop())
+        self._door = LoopThread(asyncio.get_running_loop())
         return runtime
 
     async def leave(self) -> None:

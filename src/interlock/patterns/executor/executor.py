@@ -41,8 +41,8 @@ from interlock.runtime.context import TaskContext, plain
 from interlock.runtime.ports import Ports
 from interlock.runtime.runtime import Runtime
 from interlock.runtime.shared import SharedRuntime
-from interlock.runtime.submitting import Submitting
-from interlock.runtime.wait import undisturbed
+from interlock.runtime.shielded import shielded_to_completion
+from interlock.runtime.submission.submitting import Submitting
 
 _ROOM = 64
 """Slots to begin with. There are always as many as could be needed: groups limit themselves."""
@@ -174,7 +174,7 @@ class ParallelExecutor:
             tell(PARALLEL_GROUP_COMPLETE, level=logging.ERROR, caused_by=unexpected, **about)
             raise
         finally:
-            await undisturbed(self._end(execution, began))
+            await shielded_to_completion(self._end(execution, began))
         for agent_id, fatal in execution.fatal.items():
             raise ParallelExecutionError(
                 f"group {group.group_id!r}: agent {agent_id!r} ended with {fatal!r}", outcomes
@@ -253,7 +253,7 @@ class ParallelExecutor:
             await execution.holding.take(wait=self._waits)
             await self._submit(runtime, submitting, execution, claims)
         finally:
-            await undisturbed(execution.give_back(self._grace))
+            await shielded_to_completion(execution.give_back(self._grace))
 
     async def _submit(
         self,

@@ -34,7 +34,7 @@ from interlock.patterns.executor.shutdown_manager import ShutdownManager
 from interlock.runtime.claim_paths import Resolved
 from interlock.runtime.context import TaskContext, plain
 from interlock.runtime.log import LOGGER
-from interlock.runtime.wait import undisturbed
+from interlock.runtime.shielded import shielded_to_completion
 
 
 class GroupExecution:
@@ -110,7 +110,7 @@ class GroupExecution:
             return result
         finally:
             if self._given_back:
-                await undisturbed(self.holding.release([name]))
+                await shielded_to_completion(self.holding.release([name]))
             del self._alive[name]
             self._look()
 

@@ -14,7 +14,7 @@ from interlock.patterns.executor.events import (
     tell,
 )
 from interlock.patterns.executor.resource_locks import ResourceLock, WaitableLock
-from interlock.runtime.wait import undisturbed
+from interlock.runtime.shielded import shielded_to_completion
 
 
 class GroupLocks:
@@ -52,7 +52,7 @@ class GroupLocks:
                     "on_conflict='wait'"
                 )
             # Holding nothing meanwhile: groups that wait for each other would wait for ever.
-            await undisturbed(self.release(self.holders))
+            await shielded_to_completion(self.release(self.holders))
             assert isinstance(self._lock, WaitableLock), "the executor takes no other"
             await self._lock.wait_until_free(refused)
 

@@ -27,7 +27,7 @@ from interlock.patterns.pool.sessions import Sessions, claim_on, text_of
 from interlock.patterns.pool.task_names import Names
 from interlock.runtime.context import TaskContext
 from interlock.runtime.handle import Handle
-from interlock.runtime.limits import slots_of
+from interlock.runtime.limits.options import slots_of
 from interlock.runtime.ports import Ports
 from interlock.runtime.runtime import Runtime
 from interlock.runtime.shared import SharedRuntime

@@ -20,7 +20,7 @@ from interlock.runtime.log import LOGGER
 from interlock.runtime.ports import Ports
 from interlock.runtime.runtime import Runtime
 from interlock.runtime.session import Session
-from interlock.runtime.wait import undisturbed
+from interlock.runtime.shielded import shielded_to_completion
 
 _POINTERS = "pool"
 """The records that know which session an agent of a pool had last."""
@@ -97,10 +97,10 @@ class AgentPool:
         try:
             found = await self._spawn(members)
         except BaseException:
-            await undisturbed(self._roll_back(members))
+            await shielded_to_completion(self._roll_back(members))
             raise
         if any(each != "running" for each in found.values()):
-            await undisturbed(self._roll_back(members))
+            await shielded_to_completion(self._roll_back(members))
         return found
 
     async def _spawn(self, members: Mapping[str, Member]) -> dict[str, str]:
@@ -204,7 +204,7 @@ class AgentPool:
         """
         with contextlib.suppress(NotRunning):
             runtime = self.engine.runtime
-            return runtime.door.call(self._status, runtime)
+            return runtime.loop_thread.call(self._status, runtime)
         return self._status(None)
 
     def _status(self, runtime: Runtime | None) -> dict[str, Any]:

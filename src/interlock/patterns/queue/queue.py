@@ -127,7 +127,7 @@ class TaskQueue:
             for future, handle in zip(futures, handles, strict=True):
                 future.taken(handle)
 
-        door = self.runtime.door
+        door = self.runtime.loop_thread
         try:
             made = [
                 as_task(task, future.task_id, before, self._ownership)
@@ -137,7 +137,7 @@ class TaskQueue:
         except BaseException:
             self._forget(futures)
             raise
-        if self._is_durable and not door.is_home():
+        if self._is_durable and not door.is_current():
             self._background.wait(self.runtime.flush)
         return futures
 
@@ -166,7 +166,7 @@ class TaskQueue:
         """What runs and what waits at this moment, and what for."""
         snapshot = QueueSnapshot()
         with suppress(NotRunning):  # then there is nothing to see
-            self.runtime.door.call(self._look, snapshot)
+            self.runtime.loop_thread.call(self._look, snapshot)
             snapshot.explain(self.runtime)
         return snapshot.status(self._closed, *self._load.read())
 
@@ -187,10 +187,10 @@ class TaskQueue:
             self._closed = True
         with suppress(NotRunning):
             if wait:
-                self.runtime.door.call(bool)  # what was posted comes before the end
+                self.runtime.loop_thread.call(bool)  # what was posted comes before the end
             else:
-                queued = self.runtime.door.call(self._cancel_queued)
-                if not self.runtime.door.is_home():
+                queued = self.runtime.loop_thread.call(self._cancel_queued)
+                if not self.runtime.loop_thread.is_current():
                     concurrent.futures.wait(queued)
         self._close(wait=wait)
 
@@ -208,7 +208,7 @@ class TaskQueue:
 
     def _is_inside(self) -> bool:
         """Whether this is one of its tasks, or its own thread."""
-        if self.runtime.door.is_home():
+        if self.runtime.loop_thread.is_current():
             return True
         try:
             task = current().task

@@ -73,7 +73,7 @@ class QueueSnapshot:
     def explain(self, runtime: Runtime) -> None:
         """Fill in what waiting tasks wait for."""
         for start in range(0, len(self._waiting), _AT_ONCE):
-            runtime.door.call(_explain, self._waiting[start : start + _AT_ONCE])
+            runtime.loop_thread.call(_explain, self._waiting[start : start + _AT_ONCE])
 
     def status(self, shutting_down: bool, cpu: str | None, memory: str) -> QueueStatus:
         """All of it, as data."""

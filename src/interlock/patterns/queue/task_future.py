@@ -50,8 +50,8 @@ class TaskFuture(concurrent.futures.Future[Any]):
         What runs is told to stop. Its files stay its own until it has.
         """
         if not self.done():
-            door = self._background.runtime.door
-            if door.call(self._cancel) and not door.is_home():
+            door = self._background.runtime.loop_thread
+            if door.call(self._cancel) and not door.is_current():
                 concurrent.futures.wait([self])
         return self.cancelled()
 
@@ -60,7 +60,7 @@ class TaskFuture(concurrent.futures.Future[Any]):
 
     def running(self) -> bool:
         """Whether it runs now."""
-        return not self.done() and self._background.runtime.door.call(self._where) in (
+        return not self.done() and self._background.runtime.loop_thread.call(self._where) in (
             State.RUNNING,
             State.NEEDS_YOU,
         )
@@ -70,7 +70,7 @@ class TaskFuture(concurrent.futures.Future[Any]):
 
     def why(self) -> Explanation | None:
         """Every reason why it is not running; None once it has ended."""
-        return None if self.done() else self._background.runtime.door.call(self._why)
+        return None if self.done() else self._background.runtime.loop_thread.call(self._why)
 
     def _why(self) -> Explanation | None:
         return None if self.handle is None else self.handle.why()
@@ -88,7 +88,7 @@ class TaskFuture(concurrent.futures.Future[Any]):
     def _lend_slot(self, timeout: float | None) -> None:
         """Wait as a task does: with its slot lent out, or one that waits for another hangs both."""
         if CURRENT.get(None) is not None and not self.done():
-            door = self._background.runtime.door
+            door = self._background.runtime.loop_thread
             handle = door.call(lambda: self.handle)
             if handle is not None:
                 handle.wait(timeout)

@@ -17,9 +17,9 @@ from interlock.errors import AttemptOver, InterlockError, InvalidOption, WouldBl
 from interlock.model.duration import Duration, seconds, span
 from interlock.model.limits import Quota
 from interlock.patterns.scheduler.llm_answers import retry_after, tokens_used
-from interlock.runtime.allowance import Allowance
 from interlock.runtime.context import TaskContext, current
-from interlock.runtime.lanes import Ask
+from interlock.runtime.limits.allowance import Allowance
+from interlock.runtime.limits.quota_queue import QuotaWaiter
 from interlock.runtime.own_thread import in_own_thread
 
 P = ParamSpec("P")
@@ -145,7 +145,7 @@ class LLMLimiter:
         self._allowance.open_lane(lane, *self._quotas)
         return lane
 
-    def _answered(self, ask: Ask, lane: str, result: T) -> T:
+    def _answered(self, ask: QuotaWaiter, lane: str, result: T) -> T:
         used = tokens_used(result)
         if used is not None:
             self._allowance.settle(ask, used)
@@ -292,7 +292,7 @@ def _context() -> TaskContext | None:
     return context
 
 
-def _tell(context: TaskContext | None, lane: str, ask: Ask) -> None:
+def _tell(context: TaskContext | None, lane: str, ask: QuotaWaiter) -> None:
     """Have the record of a run say that a task had to wait here."""
     waited = ask.went - ask.since
     if context is not None and waited >= _WORTH_TELLING:

@@ -22,11 +22,11 @@ from interlock.model.duration import Duration, seconds, span
 from interlock.model.outcome import Outcome, State
 from interlock.model.task import Task
 from interlock.runtime.killable import killable
-from interlock.runtime.limits import slots_of
+from interlock.runtime.limits.options import slots_of
 from interlock.runtime.ports import Ports
 from interlock.runtime.runtime import Runtime
 from interlock.runtime.shared import SharedRuntime
-from interlock.runtime.wait import undisturbed
+from interlock.runtime.shielded import shielded_to_completion
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -169,7 +169,7 @@ class TaskScheduler:
             result = await runtime.run(map(self._named, tasks), fail_fast=self._fail_fast)
         finally:
             self._shared.leave()
-            await undisturbed(self._shared.vacated())
+            await shielded_to_completion(self._shared.vacated())
         values = [self._value(agent, each) for agent, each in zip(listed, result, strict=True)]
         if self._fail_fast:
             _raise_first(result.outcomes, values)

@@ -14,7 +14,7 @@ from interlock.errors import InterlockError
 from interlock.plan.env_file import secret_values
 from interlock.plan.records import Project
 from interlock.runtime.machine import containment
-from interlock.runtime.project import Agents
+from interlock.runtime.project import ProjectAgents
 from interlock.service.project_folder import Place
 from interlock.views.cli.finding import facts_of, is_active
 from interlock.views.terminal.figures import plural
@@ -98,7 +98,7 @@ def _project(place: Place) -> Iterator[Finding]:
     agents = plural(len(project.agents), "agent")
     yield Finding("project file", True, f"{project.path.name}, {agents}")
     yield from _secrets(project)
-    made = Agents(project)
+    made = ProjectAgents(project)
     for spec in project.agents.values():
         if spec.command is not None:
             program = spec.command.argv[0]

@@ -13,7 +13,7 @@ from interlock.model.claim import Claim, as_claims
 from interlock.model.duration import seconds
 from interlock.patterns.scheduler.scheduler import TaskScheduler
 from interlock.plan.records import AgentSpec
-from interlock.runtime.project import Agents
+from interlock.runtime.project import ProjectAgents
 from interlock.service.coordinator import logging_to
 from interlock.service.folder_lock import alone_in, refusal
 from interlock.service.project_folder import Place, here
@@ -87,7 +87,7 @@ def multi_run(
 
 def _blocking(place: Place, names: list[str]) -> list[_Configured]:
     project = place.project()
-    agents = Agents(project)
+    agents = ProjectAgents(project)
     chosen = names or [name for name, spec in project.agents.items() if spec.python]
     found = []
     for name in chosen:

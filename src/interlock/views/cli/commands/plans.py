@@ -12,7 +12,7 @@ from interlock.errors import UsageError
 from interlock.model.claim import write
 from interlock.model.conflict import conflicts
 from interlock.plan.plan_file import load_plan
-from interlock.runtime.project import Agents, tasks_of
+from interlock.runtime.project import ProjectAgents, tasks_of
 from interlock.service.project_folder import here
 from interlock.views.cli.graph import dot, mermaid
 from interlock.views.cli.graph_tree import tree
@@ -54,7 +54,7 @@ def check(
     place = here()
     project = place.project()
     plan = load_plan(Path(what[0]), project)
-    tasks = tasks_of(plan, Agents(project))
+    tasks = tasks_of(plan, ProjectAgents(project))
     found = collisions(tasks, project.capacity)
     facts = picture(plan, tasks, found) | {"warnings": [*project.warnings, *plan.warnings]}
     if as_json:
@@ -79,7 +79,7 @@ def graph(
     """Draw what comes after what in a plan."""
     project = here().project()
     loaded = load_plan(plan, project)
-    tasks = tasks_of(loaded, Agents(project))
+    tasks = tasks_of(loaded, ProjectAgents(project))
     if as_json:
         print_json(picture(loaded, tasks, ()))
     elif shape is Shape.TREE:

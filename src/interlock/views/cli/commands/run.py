@@ -18,7 +18,7 @@ from interlock.model.redaction import HIDDEN
 from interlock.plan.env_file import secret_values
 from interlock.plan.plan_file import load_plan, plan_of_prompts
 from interlock.plan.records import Plan, Project
-from interlock.runtime.project import Agents, tasks_of
+from interlock.runtime.project import ProjectAgents, tasks_of
 from interlock.service.coordinator import Coordinator, Ended, carry_out
 from interlock.service.folder_lock import refusal
 from interlock.service.project_folder import Place, here
@@ -147,7 +147,7 @@ def delegate(
     )
     plan = plan_for(request, project, place)
     if not as_json:
-        found = collisions(tasks_of(plan, Agents(project)), project.capacity)
+        found = collisions(tasks_of(plan, ProjectAgents(project)), project.capacity)
         for each in found:
             say(f"{each.one} and {each.other} take turns: {each.about}")
         if len(texts) > 1 and not found:
@@ -246,7 +246,7 @@ def _warn_of_wide_claims(plan: Plan, project: Project) -> None:
 
 
 def _foresee(plan: Plan, project: Project, as_json: bool) -> int:
-    tasks = tasks_of(plan, Agents(project))
+    tasks = tasks_of(plan, ProjectAgents(project))
     found = collisions(tasks, project.capacity)
     if as_json:
         print_json(picture(plan, tasks, found))

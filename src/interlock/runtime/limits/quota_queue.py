@@ -12,12 +12,14 @@ PATIENCE = 1.0
 """Seconds after which somebody whose turn it is, and who does not come, is passed."""
 
 
-class Ask:
+class QuotaWaiter:
     """Somebody who wants to be let through."""
 
     __slots__ = ("behind_strangers", "due", "home", "lane", "since", "tokens", "wake", "went")
 
-    def __init__(self, lane: Lane, tokens: int, home: object, wake: Callable[[], object]) -> None:
+    def __init__(
+        self, lane: QuotaQueue, tokens: int, home: object, wake: Callable[[], object]
+    ) -> None:
         self.lane = lane
         self.tokens = tokens
         self.home = home
@@ -30,7 +32,7 @@ class Ask:
         """Whether somebody came before it who waits on another loop or thread."""
 
 
-class Lane:
+class QuotaQueue:
     """What has quotas and a line of its own: a model."""
 
     def __init__(self, name: str, requests: Quota | None, tokens: Quota | None) -> None:
@@ -39,7 +41,7 @@ class Lane:
         """Nothing is taken from it; it is closed while a Retry-After is to be obeyed."""
         self.requests: Meter | None = None
         self.tokens: Meter | None = None
-        self.line: dict[Ask, None] = {}
+        self.line: dict[QuotaWaiter, None] = {}
         """Who waits, oldest first."""
         self.change(requests, tokens)
 
@@ -48,7 +50,7 @@ class Lane:
         self.requests = _changed(self.requests, f"{self._name} (requests)", requests)
         self.tokens = _changed(self.tokens, f"{self._name} (tokens)", tokens)
 
-    def join(self, ask: Ask, now: float) -> None:
+    def join(self, ask: QuotaWaiter, now: float) -> None:
         """Stand at the end of the line."""
         last = next(reversed(self.line), None)
         if last is not None:
@@ -56,7 +58,7 @@ class Lane:
         ask.since = now
         self.line[ask] = None
 
-    def next(self, now: float, late: set[object]) -> Ask | None:
+    def next(self, now: float, late: set[object]) -> QuotaWaiter | None:
         """Whose turn it is: the oldest on a loop or thread that comes when it is its turn."""
         for ask in self.line:
             if ask.due + PATIENCE < now:

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from interlock.errors import InvalidOption
 from interlock.model.limits import Breaker, Rate
 from interlock.model.load import Auto, Gate
-from interlock.runtime.breakers import ENOUGH
+from interlock.runtime.limits.breakers import ENOUGH
 
 MaxParallel = int | Auto | Literal["auto"]
 
@@ -25,7 +25,7 @@ class Limits(NamedTuple):
     breakers: dict[str, Breaker]
 
 
-def sorted_out(
+def parse_limits(
     max_parallel: MaxParallel,
     capacity: Mapping[str, int] | None,
     limits: Mapping[str, Rate | Breaker] | None,

@@ -20,7 +20,7 @@ from interlock.errors import ImpossibleClaim, ShuttingDown
 from interlock.kernel.meters import Meter, describe_rate_limit
 from interlock.model.limits import Quota
 from interlock.model.why import SpentRate
-from interlock.runtime.lanes import PATIENCE, Ask, Lane
+from interlock.runtime.limits.quota_queue import PATIENCE, QuotaQueue, QuotaWaiter
 
 
 class Allowance:
@@ -31,8 +31,8 @@ class Allowance:
     ) -> None:
         self._overall = [Meter(name, each.amount, each.window) for name, each in overall.items()]
         self._clock = clock
-        self._lanes: dict[str, Lane] = {}
-        self._lined: dict[Lane, None] = {}
+        self._lanes: dict[str, QuotaQueue] = {}
+        self._lined: dict[QuotaQueue, None] = {}
         """Lanes where somebody waits: a call looks at these, not at all that were ever used."""
         self._late: set[object] = set()
         """Loops and threads that did not come when it was their turn."""
@@ -41,11 +41,13 @@ class Allowance:
 
     # -- going through ----------------------------------------------------------------------
 
-    async def take(self, lane: str, tokens: int) -> Ask:
+    async def take(self, lane: str, tokens: int) -> QuotaWaiter:
         """Wait until it may go, on this event loop."""
         loop = asyncio.get_running_loop()
         woken = asyncio.Event()
-        ask = Ask(self._lanes[lane], tokens, loop, partial(loop.call_soon_threadsafe, woken.set))
+        ask = QuotaWaiter(
+            self._lanes[lane], tokens, loop, partial(loop.call_soon_threadsafe, woken.set)
+        )
         try:
             while (wait := self._look(ask)) is not None:
                 timer = None if wait == math.inf else loop.call_later(wait, woken.set)
@@ -65,10 +67,10 @@ class Allowance:
             raise
         return ask
 
-    def take_blocking(self, lane: str, tokens: int, go_on: Callable[[], object]) -> Ask:
+    def take_blocking(self, lane: str, tokens: int, go_on: Callable[[], object]) -> QuotaWaiter:
         """The same on this thread; `go_on` is called now and then, and may raise."""
         woken = threading.Event()
-        ask = Ask(self._lanes[lane], tokens, woken, woken.set)
+        ask = QuotaWaiter(self._lanes[lane], tokens, woken, woken.set)
         try:
             while (wait := self._look(ask)) is not None:
                 woken.wait(min(wait, PATIENCE))
@@ -79,7 +81,7 @@ class Allowance:
             raise
         return ask
 
-    def _look(self, ask: Ask) -> float | None:
+    def _look(self, ask: QuotaWaiter) -> float | None:
         """Go now, and return None; or how long to wait before looking again."""
         with self._lock:
             if self._closed:
@@ -110,13 +112,13 @@ class Allowance:
             self._call_next(now)
             return None
 
-    def _leave(self, ask: Ask) -> None:
+    def _leave(self, ask: QuotaWaiter) -> None:
         with self._lock:
             if ask in ask.lane.line:
                 del ask.lane.line[ask]
                 self._call_next(self._clock())
 
-    def _is_second(self, ask: Ask, now: float) -> bool:
+    def _is_second(self, ask: QuotaWaiter, now: float) -> bool:
         """Whether somebody older in another lane could go now as well, and so goes first."""
         others = (each.next(now, self._late) for each in self._lined)
         return any(
@@ -133,7 +135,7 @@ class Allowance:
 
     # -- amounts ----------------------------------------------------------------------------
 
-    def _needs(self, ask: Ask) -> Iterator[tuple[Meter, int]]:
+    def _needs(self, ask: QuotaWaiter) -> Iterator[tuple[Meter, int]]:
         lane = ask.lane
         yield lane.gate, 1
         for meter in (*self._overall, lane.requests):
@@ -142,13 +144,13 @@ class Allowance:
         if lane.tokens is not None:
             yield lane.tokens, ask.tokens
 
-    def _short(self, ask: Ask, now: float) -> Iterator[SpentRate]:
+    def _short(self, ask: QuotaWaiter, now: float) -> Iterator[SpentRate]:
         for meter, amount in self._needs(ask):
             meter.give_back(now)
             if not meter.fits(min(amount, meter.most), ()):
                 yield describe_rate_limit(meter, amount)
 
-    def _check(self, ask: Ask) -> None:
+    def _check(self, ask: QuotaWaiter) -> None:
         for meter, amount in self._needs(ask):
             if amount > meter.most:
                 raise ImpossibleClaim(
@@ -156,7 +158,7 @@ class Allowance:
                     f"the quota of {meter.name!r} is {meter.most}"
                 )
 
-    def settle(self, ask: Ask, tokens: int) -> None:
+    def settle(self, ask: QuotaWaiter, tokens: int) -> None:
         """Replace the tokens that were taken by those that were used."""
         with self._lock:
             meter = ask.lane.tokens
@@ -175,7 +177,7 @@ class Allowance:
         """Make a lane with these quotas, unless it is there."""
         if name not in self._lanes:
             with self._lock:
-                self._lanes.setdefault(name, Lane(name, requests, tokens))
+                self._lanes.setdefault(name, QuotaQueue(name, requests, tokens))
 
     def change_lane(self, name: str, requests: Quota | None, tokens: Quota | None) -> None:
         """Give a lane other quotas; what was used up stays so."""
@@ -212,7 +214,7 @@ class Allowance:
         """Why the next call of a lane has to wait, or would have to."""
         with self._lock:
             now, found = self._clock(), self._lanes[lane]
-            ask = next(iter(found.line), None) or Ask(found, 1, None, bool)
+            ask = next(iter(found.line), None) or QuotaWaiter(found, 1, None, bool)
             return [each.said(now) for each in self._short(ask, now)]
 
 

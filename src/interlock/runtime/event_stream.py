@@ -16,7 +16,7 @@ from interlock.runtime.turn import Turn
 Listener = Callable[[Event], None]
 
 
-class Record:
+class EventStream:
     """Numbers the events of a run, has them journaled turn by turn, and tells of them then."""
 
     def __init__(self, journal: Journal, log: Log, epoch: float) -> None:
@@ -104,7 +104,7 @@ class Record:
 class _Follower(AsyncIterator[Event]):
     """An iterator and no generator: it holds nothing that would have to be cleaned up if left."""
 
-    def __init__(self, record: Record, journal: Journal, since: int) -> None:
+    def __init__(self, record: EventStream, journal: Journal, since: int) -> None:
         self._record = record
         self._journal = journal
         self._since = since

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from interlock.errors import InvalidOption, UnknownResource
 from interlock.kernel import stimuli as s
 from interlock.model.limits import Rate
-from interlock.runtime.limits import quotas
+from interlock.runtime.limits.options import quotas
 
 
 class Rates:

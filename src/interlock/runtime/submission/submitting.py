@@ -20,7 +20,7 @@ from interlock.model.outcome import Outcome
 from interlock.model.result import RunResult
 from interlock.model.task import After, Task
 from interlock.model.template import Template
-from interlock.runtime.wait import Wait
+from interlock.runtime.waitable import Waitable
 
 if TYPE_CHECKING:
     from interlock.runtime.context import TaskContext
@@ -51,7 +51,7 @@ class RunsStep(Protocol[T_co]):
     def run_step(self) -> T_co: ...
 
 
-class Options(TypedDict, total=False):
+class TaskOptions(TypedDict, total=False):
     """The options of a task, as `submit` and `map` take them. `Task` says what they mean."""
 
     id: str | None
@@ -85,20 +85,20 @@ class Submitting:
 
     @overload
     def submit(
-        self, agent: Callable[..., Awaitable[T]], /, *args: Any, **options: Unpack[Options]
+        self, agent: Callable[..., Awaitable[T]], /, *args: Any, **options: Unpack[TaskOptions]
     ) -> Handle[T]: ...
     @overload
     def submit(
-        self, agent: Callable[..., T], /, *args: Any, **options: Unpack[Options]
+        self, agent: Callable[..., T], /, *args: Any, **options: Unpack[TaskOptions]
     ) -> Handle[T]: ...
     @overload
-    def submit(self, agent: RunsAsync[T], /, **options: Unpack[Options]) -> Handle[T]: ...
+    def submit(self, agent: RunsAsync[T], /, **options: Unpack[TaskOptions]) -> Handle[T]: ...
     @overload
-    def submit(self, agent: Runs[T], /, **options: Unpack[Options]) -> Handle[T]: ...
+    def submit(self, agent: Runs[T], /, **options: Unpack[TaskOptions]) -> Handle[T]: ...
     @overload
-    def submit(self, agent: RunsStep[T], /, **options: Unpack[Options]) -> Handle[T]: ...
+    def submit(self, agent: RunsStep[T], /, **options: Unpack[TaskOptions]) -> Handle[T]: ...
     @overload
-    def submit(self, agent: Command, /, **options: Unpack[Options]) -> Handle[Any]: ...
+    def submit(self, agent: Command, /, **options: Unpack[TaskOptions]) -> Handle[Any]: ...
     @overload
     def submit(self, agent: Task, /) -> Handle[Any]: ...
 
@@ -117,11 +117,11 @@ class Submitting:
         else:
             task_id = options.pop("id", None)
             if task_id is None:
-                task_id = shell.door.call(fresh_id, shell, parent, name_of(agent))
+                task_id = shell.loop_thread.call(fresh_id, shell, parent, name_of(agent))
             tasks = [Task(task_id, agent, args=args, **options)]
-        handle = shell.door.call(shell.submit, tasks, copy_context(), parent)[0]
-        if shell.is_durable and not shell.door.is_home():
-            shell.door.wait(shell.flush, None)  # a thread can wait for its acknowledgement
+        handle = shell.loop_thread.call(shell.submit, tasks, copy_context(), parent)[0]
+        if shell.is_durable and not shell.loop_thread.is_current():
+            shell.loop_thread.wait(shell.flush, None)  # a thread can wait for its acknowledgement
         return handle
 
     def submit_all(self, tasks: Iterable[Task], *, fail_fast: bool = False) -> list[Handle[Any]]:
@@ -131,14 +131,16 @@ class Submitting:
         succeed cancels the others.
         """
         shell, parent = self._submits_to()
-        group = shell.door.call(shell.fresh_group) if fail_fast else ""
+        group = shell.loop_thread.call(shell.fresh_group) if fail_fast else ""
         listed = list(tasks)
-        handles = shell.door.call(shell.submit, listed, copy_context(), parent, group, fail_fast)
-        if shell.is_durable and not shell.door.is_home():
-            shell.door.wait(shell.flush, None)
+        handles = shell.loop_thread.call(
+            shell.submit, listed, copy_context(), parent, group, fail_fast
+        )
+        if shell.is_durable and not shell.loop_thread.is_current():
+            shell.loop_thread.wait(shell.flush, None)
         return handles
 
-    def wait_all(self, tasks: Iterable[str | Handle[Any]]) -> Wait[list[Outcome[Any]]]:
+    def wait_all(self, tasks: Iterable[str | Handle[Any]]) -> Waitable[list[Outcome[Any]]]:
         """Wait until all of these have ended, however: `outcomes = await rt.wait_all([...])`.
 
         Ids or handles. Inside a task it is one wait, with the slot lent out.
@@ -149,10 +151,10 @@ class Submitting:
         async def ends() -> list[Outcome[Any]]:
             ids = [each if isinstance(each, str) else each.task_id for each in listed]
             handles = [shell.handle_of(each) for each in ids]
-            await shell.waits.ends(handles)
+            await shell.requests.ends(handles)
             return list(outcomes_of(handles))
 
-        return Wait(shell.door, ends, "wait_all()")
+        return Waitable(shell.loop_thread, ends, "wait_all()")
 
     def run(
         self,
@@ -160,7 +162,7 @@ class Submitting:
         *,
         fail_fast: bool = False,
         deadline: Duration | None = None,
-    ) -> Wait[RunResult]:
+    ) -> Waitable[RunResult]:
         """Run tasks together and wait for all of them: `result = await rt.run([...])`.
 
         One failure leaves the others alone, unless `fail_fast`. At the `deadline` whatever has not
@@ -175,7 +177,7 @@ class Submitting:
         async def run() -> RunResult:
             return await _run(shell, listed, parent, fail_fast, latest)
 
-        return Wait(shell.door, run, "run()")
+        return Waitable(shell.loop_thread, run, "run()")
 
     @overload
     def map(
@@ -183,14 +185,16 @@ class Submitting:
         agent: Callable[..., Awaitable[T]],
         items: Iterable[Any],
         /,
-        **options: Unpack[Options],
-    ) -> Wait[list[Outcome[T]]]: ...
+        **options: Unpack[TaskOptions],
+    ) -> Waitable[list[Outcome[T]]]: ...
     @overload
     def map(
-        self, agent: Callable[..., T], items: Iterable[Any], /, **options: Unpack[Options]
-    ) -> Wait[list[Outcome[T]]]: ...
+        self, agent: Callable[..., T], items: Iterable[Any], /, **options: Unpack[TaskOptions]
+    ) -> Waitable[list[Outcome[T]]]: ...
 
-    def map(self, agent: Any, items: Iterable[Any], /, **options: Any) -> Wait[list[Outcome[Any]]]:
+    def map(
+        self, agent: Any, items: Iterable[Any], /, **options: Any
+    ) -> Waitable[list[Outcome[Any]]]:
         """Call an agent with each item; the outcomes come in the order of the items.
 
         In texts, `{item}` stands for the item and `{index}` for its number from 0:
@@ -210,7 +214,7 @@ class Submitting:
                 tasks.append(Task(task_id, agent, args=(item,), **own))
             return list((await _run(shell, tasks, parent, False, None)).outcomes)
 
-        return Wait(shell.door, mapped, "map()")
+        return Waitable(shell.loop_thread, mapped, "map()")
 
 
 def fresh_id(shell: Shell, parent: TaskContext | None, name: str) -> str:
@@ -229,7 +233,7 @@ async def _run(
     group = shell.fresh_group()
     handles = shell.submit(tasks, copy_context(), parent, group, fail_fast, deadline)
     try:
-        await shell.waits.ends(handles)
+        await shell.requests.ends(handles)
     except BaseException:
         # Its only caller has stopped waiting: nobody would ever see what becomes of it.
         if shell.broken is None:
@@ -252,8 +256,8 @@ def outcomes_of(handles: Iterable[Handle[Any]]) -> tuple[Outcome[Any], ...]:
 
 def _check_options(options: Mapping[str, Any]) -> None:
     for name in options:
-        if name not in Options.__annotations__:
-            close = get_close_matches(name, Options.__annotations__, n=1)
+        if name not in TaskOptions.__annotations__:
+            close = get_close_matches(name, TaskOptions.__annotations__, n=1)
             meant = f"; did you mean {close[0]!r}?" if close else ""
             raise InvalidOption(
                 f"there is no option {name!r}{meant} What an agent is to be called with by name "

@@ -23,7 +23,7 @@ _EVERY = 0.25
 Throttled = ClosedGate | LoadedMachine
 
 
-class Slots:
+class SlotControl:
     """Looks at the load before something may start, and while somebody waits for it to fall."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Waits in mid-flight: for claims, a rate, other tasks, a person, or some time to pass."""
+"""Requests of running attempts: more claims, a rate, the end of tasks, an answer, a pause."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Question(NamedTuple):
     number: int
 
 
-class Taken:
+class RateUse:
     """What was taken from a rate."""
 
     __slots__ = ("_context", "_rate", "_request", "_shell")
@@ -43,10 +43,10 @@ class Taken:
             if amount is not None:
                 task_id, token = self._context.task.id, self._context.token
                 stimulus = s.Used(task_id, token, self._request, resource, amount)
-                self._shell.door.call(self._shell.take_in, stimulus)
+                self._shell.loop_thread.call(self._shell.take_in, stimulus)
 
 
-class Waits:
+class AttemptRequests:
     """Who waits for what; each wait is a future that the shell's instructions resolve."""
 
     def __init__(self, shell: Shell) -> None:
@@ -153,7 +153,7 @@ class Waits:
         wanted = self._shell.workspace.resolve(task_id, claims, {})
         await self.request(context, lambda number: s.Extend(task_id, context.token, number, wanted))
 
-    async def take(self, context: TaskContext, rate: str, requests: int, tokens: int) -> Taken:
+    async def take(self, context: TaskContext, rate: str, requests: int, tokens: int) -> RateUse:
         """Wait until a rate has enough left."""
         limit = self._shell.rates.named(rate)
         wanted = []
@@ -165,7 +165,7 @@ class Waits:
         number = await self.request(
             context, lambda number: s.Take(task_id, context.token, number, claims)
         )
-        return Taken(context, self._shell, number, rate)
+        return RateUse(context, self._shell, number, rate)
 
     # -- people -----------------------------------------------------------------------------
 

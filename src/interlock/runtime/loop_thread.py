@@ -1,4 +1,4 @@
-"""Something to wait for: `await` it in async code, `.wait()` for it in a thread."""
+"""Calls from other threads into the one thread that may touch the state of a run."""
 
 from __future__ import annotations
 
@@ -7,52 +7,22 @@ import concurrent.futures
 import os
 import threading
 import time
-import warnings
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Generator
-from typing import Any, Generic, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 from interlock.errors import NotRunning, WouldBlockTheLoop
 
 T = TypeVar("T")
 
 _PATIENCE = 1.0
-"""Seconds to wait for the event loop, before looking whether it was closed: a loop that is closed
-forgets what it has been asked to call."""
+"""Seconds to wait for the event loop before checking whether it has been closed.
+
+A closed loop drops the callbacks that were handed to it, so no answer would ever come.
+"""
 
 
-class Wait(Generic[T]):
-    """Nothing happens before it is awaited, or waited for; if it never is, Python warns of it."""
-
-    __slots__ = ("_awaited", "_door", "_start", "_what")
-
-    def __init__(self, door: Door, start: Callable[[], Awaitable[T]], what: str) -> None:
-        self._awaited = False
-        self._door = door
-        self._start = start
-        self._what = what
-
-    def __await__(self) -> Generator[Any, None, T]:
-        self._awaited = True
-        return self._start().__await__()
-
-    def wait(self, timeout: float | None = None) -> T:
-        """Block this thread until it is there; TimeoutError after `timeout` seconds."""
-        self._awaited = True
-        return self._door.wait(self._start, timeout)
-
-    def drop(self) -> str:
-        """Do without it; what it would have been."""
-        self._awaited = True
-        return self._what
-
-    def __del__(self) -> None:
-        if not self._awaited:
-            text = f"{self._what} was never awaited (in a thread: .wait()), so it did nothing"
-            warnings.warn(text, RuntimeWarning, stacklevel=2, source=self)
-
-
-class Door:
+class LoopThread:
     """Lets other threads do what only the thread of the event loop may do."""
 
     def __init__(
@@ -61,7 +31,7 @@ class Door:
         together: Callable[[Callable[[], None]], None] = lambda work: work(),
     ) -> None:
         self._loop = loop
-        self._home = threading.get_ident()
+        self._ident = threading.get_ident()
         self._process = os.getpid()
         self._together = together
         """Does something on the loop, with all that follows from it, in one turn."""
@@ -69,13 +39,13 @@ class Door:
         self._ringing = False
         """Whether the loop has been woken up for what was posted, and has not come yet."""
 
-    def is_home(self) -> bool:
+    def is_current(self) -> bool:
         """Whether this is the thread of the event loop."""
-        return threading.get_ident() == self._home
+        return threading.get_ident() == self._ident
 
     def call(self, function: Callable[..., T], *args: Any) -> T:
         """Call it here, or on the loop's thread if that is another one; its result or error."""
-        if self.is_home():
+        if self.is_current():
             return function(*args)
         answer: concurrent.futures.Future[T] = concurrent.futures.Future()
 
@@ -136,7 +106,7 @@ class Door:
 
     def wait(self, start: Callable[[], Awaitable[T]], timeout: float | None) -> T:
         """Have something awaited on the loop, in the context of this thread, and wait for it."""
-        if self.is_home():
+        if self.is_current():
             raise WouldBlockTheLoop("this is the event loop's own thread: write `await` here")
         answer: concurrent.futures.Future[T] = concurrent.futures.Future()
         tasks: list[asyncio.Task[None]] = []
@@ -169,17 +139,3 @@ class Door:
             self._loop.call_soon_threadsafe(callback)
         except RuntimeError:
             raise NotRunning("the event loop of this Runtime is closed") from None
-
-
-async def undisturbed(work: Coroutine[Any, Any, None]) -> None:
-    """Do it to its end, however often the waiting for it is cancelled; cancelled then, if so."""
-    task = asyncio.get_running_loop().create_task(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait([task])
-        except asyncio.CancelledError as error:
-            cancelled = error
-    task.result()
-    if cancelled is not None:
-        raise cancelled

@@ -21,7 +21,7 @@ from interlock.runtime.context import plain
 from interlock.runtime.data import copied, handles_in
 from interlock.runtime.handle import Handle, Submission
 from interlock.runtime.output import as_type, check_output
-from interlock.runtime.project import dressed
+from interlock.runtime.project import with_agent_defaults
 
 if TYPE_CHECKING:
     from interlock.runtime.context import TaskContext
@@ -38,7 +38,7 @@ class Prepared(NamedTuple):
 def prepare(shell: Shell, task: Task, known: dict[Claim, Claim] | None = None) -> Prepared:
     """Look through a task and bring it into the form the kernel takes. From any thread."""
     if shell.agents is not None:
-        task = dressed(task, shell.agents)
+        task = with_agent_defaults(task, shell.agents)
     return Prepared(_resolved(shell, task, {} if known is None else known), _manner(task))
 
 
@@ -130,7 +130,7 @@ class _Batch:
             for handle in (*fresh, *self._recalled):
                 shell.remembered.bring(handle.task.id)
                 if shell.remembered.asks_about(handle.task.id):
-                    shell.waits.ask_to_rerun(handle.task.id)
+                    shell.requests.ask_to_rerun(handle.task.id)
             for handle in fresh:
                 shell.add_usage(handle.task.id, shell.remembered.usage(handle.task.id))
 
