@@ -9,11 +9,11 @@ import jsonschema
 import pytest
 import yaml
 
-from interlock.plan.fields import AGENT, DEFAULTS, LISTED_TASK, PLAN, PROJECT
+from interlock.plan.file_keys import AGENT, DEFAULTS, LISTED_TASK, PLAN, PROJECT
 from interlock.plan.plan_file import load_plan
 from interlock.plan.project_file import load_project
 from interlock.plan.schema import plan_schema, project_schema
-from interlock.plan.shapes import Record
+from interlock.plan.composite_kinds import RecordKind
 from tests.acceptance import documents
 
 NAME = "docs/plan.md"
@@ -42,7 +42,7 @@ def test_every_file_in_it_fits_its_schema(kind: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("record", [PLAN, LISTED_TASK, PROJECT, AGENT])
-def test_its_tables_are_those_of_the_readers(record: Record) -> None:
+def test_its_tables_are_those_of_the_readers(record: RecordKind) -> None:
     rows = [f"| `{name}` | {key.says} |" for name, key in record.keys.items() if not key.later]
     assert "\n".join(["| key | meaning |", "|---|---|", *rows]) + "\n\n" in TEXT
 

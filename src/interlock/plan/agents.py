@@ -11,11 +11,11 @@ from interlock.errors import InvalidOption
 from interlock.model.claim import Claim, uses
 from interlock.model.command import PROMPT, PROMPT_FILE, Command
 from interlock.model.limits import Retry
+from interlock.plan.composite_kinds import RecordValues
 from interlock.plan.literal_secrets import ELSEWHERE, names_a_secret
-from interlock.plan.node import Scalar
+from interlock.plan.node import ScalarNode
 from interlock.plan.problems import Problems
 from interlock.plan.records import AgentSpec, Position
-from interlock.plan.shapes import Found
 
 SHELL_PROMPT: Final = "INTERLOCK_PROMPT"
 """The variable that has the prompt for a command line that a shell reads."""
@@ -26,7 +26,7 @@ _OF_A_PROGRAM = ("env", "pass_env", "secrets", "stdin", "home", "errors", "check
 _REFERS = re.compile(r"\$\{?([A-Za-z_]\w*)\}?")
 
 
-def agent_of(name: str, found: Found, problems: Problems) -> AgentSpec:
+def agent_of(name: str, found: RecordValues, problems: Problems) -> AgentSpec:
     """The agent that was read under a name."""
     _check_kind(found, problems)
     command = _command(name, found, problems) if found.says("command") else None
@@ -58,13 +58,13 @@ def retry(attempts: int | None, backoff: float | None) -> Retry | None:
     return Retry(attempts or 1, first, max(60.0, first))
 
 
-def _uses(name: str, found: Found, instances: int | None) -> tuple[Claim, ...]:
+def _uses(name: str, found: RecordValues, instances: int | None) -> tuple[Claim, ...]:
     limits = tuple(uses(each) for each in found.get("limits", ()))
     one = () if instances is None else (uses(f"agent:{name}"),)
     return (*found.get("uses", ()), *limits, *one)
 
 
-def _check_kind(found: Found, problems: Problems) -> None:
+def _check_kind(found: RecordValues, problems: Problems) -> None:
     has_command, has_python = found.says("command"), found.says("python")
     if has_command and has_python:
         problems.add(
@@ -93,7 +93,7 @@ def _check_kind(found: Found, problems: Problems) -> None:
         )
 
 
-def _command(name: str, found: Found, problems: Problems) -> Command | None:
+def _command(name: str, found: RecordValues, problems: Problems) -> Command | None:
     env = _checked_env(found, problems)
     line = found.get("command")
     if line is None:
@@ -122,7 +122,7 @@ def _command(name: str, found: Found, problems: Problems) -> Command | None:
         return None
 
 
-def _argv(line: str, found: Found, problems: Problems) -> tuple[list[str], dict[str, str]]:
+def _argv(line: str, found: RecordValues, problems: Problems) -> tuple[list[str], dict[str, str]]:
     """A line as arguments; through a shell only if it has something that a shell understands."""
     at, field = found.at("command"), found.path("command")
     if _FOR_A_SHELL.search(line) is None:
@@ -147,12 +147,12 @@ def _argv(line: str, found: Found, problems: Problems) -> tuple[list[str], dict[
     return ["sh", "-c", line], env
 
 
-def _checked_env(found: Found, problems: Problems) -> dict[str, str]:
+def _checked_env(found: RecordValues, problems: Problems) -> dict[str, str]:
     env: dict[str, str] = found.get("env", {})
     node = found.at("env")
     entries: Mapping[str, Any] = getattr(node, "entries", {})
     for name, value in env.items():
-        at: Scalar = entries[name][0]
+        at: ScalarNode = entries[name][0]
         field = f"{found.path('env')}.{name}"
         refers = _REFERS.fullmatch(value)
         if refers is not None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from interlock.plan.claims import Supply
+from interlock.plan.composite_kinds import RecordValues
 from interlock.plan.node import Node
 from interlock.plan.problems import Problems
 from interlock.plan.records import AgentSpec, Defaults
-from interlock.plan.shapes import Found
+from interlock.plan.supply import Supply
 
 
 def priority_of(
@@ -30,7 +30,7 @@ def priority_of(
 
 
 def defaults_of(
-    found: Found,
+    found: RecordValues,
     agents: Mapping[str, AgentSpec],
     priorities: Mapping[str, int],
     supply: Supply,

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from interlock.plan.file_text import read_text
-from interlock.plan.node import Scalar
+from interlock.plan.node import ScalarNode
 from interlock.plan.problems import Problems
 from interlock.plan.records import Project
 
@@ -44,7 +44,7 @@ def read_env_file(path: Path) -> dict[str, str]:
         line = line.strip()
         if not line or line.startswith("#"):
             continue
-        at = Scalar("", line=number, column=1)
+        at = ScalarNode("", line=number, column=1)
         match = _LINE.fullmatch(line)
         if match is None:
             problems.add(at, "", "write NAME=value")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from interlock.plan.node import Scalar
+from interlock.plan.node import ScalarNode
 from interlock.plan.problems import Problems
 
 LARGEST: Final = 8 * 1024 * 1024
@@ -24,7 +24,7 @@ def read_text(path: Path, problems: Problems) -> str:
     if len(data) > LARGEST:
         problems.refuse(None, "", f"it is larger than {LARGEST // 1024**2} MiB; split it up")
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        problems.refuse(Scalar("", line=1, column=1), "", "it is UTF-16; save it as UTF-8")
+        problems.refuse(ScalarNode("", line=1, column=1), "", "it is UTF-16; save it as UTF-8")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -32,7 +32,7 @@ def read_text(path: Path, problems: Problems) -> str:
         begin = data.rfind(b"\n", 0, error.start) + 1
         column = len(data[begin : error.start].decode("utf-8", "replace")) + 1
         problems.refuse(
-            Scalar("", line=line, column=column),
+            ScalarNode("", line=line, column=column),
             "",
             f"byte {error.start} (0x{data[error.start]:02x}) is not UTF-8; save the file as UTF-8",
         )

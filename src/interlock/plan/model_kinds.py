@@ -12,12 +12,12 @@ from interlock.model.duration import seconds
 from interlock.model.limits import Quota
 from interlock.model.patterns.overlap import any_path
 from interlock.model.patterns.pattern import parse
-from interlock.plan.kinds import HOLE, NUMBER, WRONG, Schema, wrong
-from interlock.plan.node import Node, Scalar
+from interlock.plan.node import Node, ScalarNode
 from interlock.plan.problems import Problems
+from interlock.plan.scalar_kinds import HOLE, NUMBER, WRONG, Schema, wrong
 
 
-class Span:
+class DurationKind:
     """A length of time, in seconds."""
 
     allowed = "write a duration such as 90s, 10m or 1h30m"
@@ -26,7 +26,7 @@ class Span:
         self._zero = zero
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
-        if not isinstance(node, Scalar) or node.is_nothing:
+        if not isinstance(node, ScalarNode) or node.is_nothing:
             return wrong(node, field, problems, self.allowed)
         text = node.value
         try:
@@ -46,13 +46,13 @@ class Span:
         return {"anyOf": [number, text]}
 
 
-class Moment(Span):
+class MomentKind(DurationKind):
     """A length of time, or a date and time with its zone."""
 
     allowed = "write a duration such as 1h30m, or a time with its zone: 2026-12-24T18:00:00+01:00"
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
-        if isinstance(node, Scalar) and re.match(r"\d{4}-\d\d-\d\d[T ]", node.value):
+        if isinstance(node, ScalarNode) and re.match(r"\d{4}-\d\d-\d\d[T ]", node.value):
             try:
                 found = datetime.fromisoformat(node.value)
             except ValueError:
@@ -68,7 +68,7 @@ class Moment(Span):
         return {"anyOf": [*super().schema()["anyOf"], date]}
 
 
-class Checked:
+class ParsedKind:
     """Text that one of our own readers understands; its error says what is wrong."""
 
     allowed = "write text"
@@ -77,7 +77,7 @@ class Checked:
         raise NotImplementedError
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
-        if not isinstance(node, Scalar) or node.is_nothing or not node.value.strip():
+        if not isinstance(node, ScalarNode) or node.is_nothing or not node.value.strip():
             return wrong(node, field, problems, self.allowed)
         try:
             return self._made(node.value)
@@ -91,7 +91,7 @@ class Checked:
         return {"type": ["string", "number", "boolean"]}
 
 
-class PathPattern(Checked):
+class PathPatternKind(ParsedKind):
     """A pattern of paths inside the workspace."""
 
     allowed = "write a path or pattern such as src/api/ or docs/*.md"
@@ -103,7 +103,7 @@ class PathPattern(Checked):
         return text
 
 
-class Use(Checked):
+class ResourceKind(ParsedKind):
     """A resource as plans write it."""
 
     allowed = "write a resource such as gpu, memory_mb=2048 or db:staging!"
@@ -114,7 +114,7 @@ class Use(Checked):
         return uses_text(text)
 
 
-class PerTime(Checked):
+class QuotaKind(ParsedKind):
     """So much in some time."""
 
     allowed = "write 60/min, 100k/min or 10/5s"
@@ -125,7 +125,7 @@ class PerTime(Checked):
         return Quota.parse(text)
 
 
-class Expression(Checked):
+class RegexKind(ParsedKind):
     """A regular expression."""
 
     allowed = "write a regular expression such as 'rate limit|429'"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 
-class Scalar:
+class ScalarNode:
     """A single value, as it was written. `plain`: without quotes, so that it may be a number."""
 
     __slots__ = ("column", "line", "plain", "value")
@@ -26,7 +26,7 @@ class Scalar:
         return self.plain and self.value in ("", "~", "null", "Null", "NULL")
 
 
-class Listed:
+class ListNode:
     """A list. `size` counts what is in it with all that aliases stand for, `height` the levels."""
 
     __slots__ = ("column", "has_holes", "height", "items", "line", "size")
@@ -41,13 +41,13 @@ class Listed:
         """Whether `{{` is somewhere in it."""
 
 
-class Keyed:
+class MappingNode:
     """A mapping: for each key where it is, and its value."""
 
     __slots__ = ("column", "entries", "has_holes", "height", "line", "size", "unreadable")
 
     def __init__(self, line: int = 0, column: int = 0) -> None:
-        self.entries: dict[str, tuple[Scalar, Node]] = {}
+        self.entries: dict[str, tuple[ScalarNode, Node]] = {}
         self.line = line
         self.column = column
         self.size = 1
@@ -62,4 +62,4 @@ class Keyed:
         return None if found is None else found[1]
 
 
-Node: TypeAlias = Scalar | Listed | Keyed
+Node: TypeAlias = ScalarNode | ListNode | MappingNode

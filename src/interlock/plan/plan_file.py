@@ -9,21 +9,21 @@ from types import MappingProxyType
 from typing import Final
 
 from interlock.model.graph import find_cycle
-from interlock.plan.claims import Supply
+from interlock.plan.composite_kinds import RecordValues
 from interlock.plan.defaults import defaults_of
-from interlock.plan.fields import DEFAULTS, PLAN
+from interlock.plan.file_keys import DEFAULTS, PLAN
 from interlock.plan.file_text import read_text
-from interlock.plan.kinds import WRONG
+from interlock.plan.for_each import Drafts, unfold
 from interlock.plan.literal_secrets import ELSEWHERE, may_have_secrets, names_a_secret, secret_in
-from interlock.plan.node import Keyed, Listed, Node, Scalar
+from interlock.plan.node import ListNode, MappingNode, Node, ScalarNode
 from interlock.plan.problems import Problems
 from interlock.plan.project_file import refuse_secrets
-from interlock.plan.reading import compose
 from interlock.plan.records import Defaults, Plan, PlannedTask, Project
-from interlock.plan.scope import RESERVED, Given, Scope, listed
-from interlock.plan.shapes import Found
-from interlock.plan.tasks import Tasks
-from interlock.plan.unfolding import Drafts, unfold
+from interlock.plan.scalar_kinds import WRONG
+from interlock.plan.supply import Supply
+from interlock.plan.tasks import TaskBuilder
+from interlock.plan.variables import RESERVED, Given, Scope, listed
+from interlock.plan.yaml_tree import compose
 
 COMMAND_LINE: Final = "command line"
 _MOST_CYCLES: Final = 10
@@ -46,7 +46,7 @@ def load_plan(
     problems = Problems(str(path))
     text = read_text(path, problems)
     root = compose(text, problems)
-    if isinstance(root, Listed):
+    if isinstance(root, ListNode):
         problems.refuse(root, "", "a plan is a mapping; put the list under `tasks:`")
     if may_have_secrets(text):
         refuse_secrets(root, "", problems)
@@ -61,7 +61,7 @@ def load_plan(
     scope = Scope(given)
     drafts = unfold(tasks, scope, problems)
     defaults = _defaults(found, scope, project, problems)
-    reader = Tasks(project, defaults, path.parent, problems)
+    reader = TaskBuilder(project, defaults, path.parent, problems)
     planned = reader.planned(drafts)
     _check_cycles(planned, drafts, problems)
     _check_set(variables, found, scope, problems)
@@ -86,22 +86,24 @@ def plan_of_prompts(
     Nothing in them is taken for a variable.
     """
     problems = Problems(name)
-    tasks = Listed()
+    tasks = ListNode()
     for agent, prompt in prompts:
-        task = Keyed()
-        task.entries["prompt"] = (Scalar("prompt"), Scalar(prompt, plain=False))
+        task = MappingNode()
+        task.entries["prompt"] = (ScalarNode("prompt"), ScalarNode(prompt, plain=False))
         if agent is not None:
-            task.entries["agent"] = (Scalar("agent"), Scalar(agent, plain=False))
+            task.entries["agent"] = (ScalarNode("agent"), ScalarNode(agent, plain=False))
         tasks.items.append(task)
     refuse_secrets(tasks, "", problems)
     drafts = unfold(tasks, Scope({}), problems)
-    reader = Tasks(project, Defaults(), project.root, problems)
+    reader = TaskBuilder(project, Defaults(), project.root, problems)
     planned = reader.planned(drafts)
     problems.raise_any()
     return Plan(name, tuple(planned), warnings=tuple(reader.warnings))
 
 
-def _variables(found: Found, given: Mapping[str, str], problems: Problems) -> dict[str, Given]:
+def _variables(
+    found: RecordValues, given: Mapping[str, str], problems: Problems
+) -> dict[str, Given]:
     known: dict[str, Given] = dict(found.get("variables", {}))
     entries = getattr(found.at("variables"), "entries", {}) if found.says("variables") else {}
     for name, value in known.items():
@@ -120,7 +122,9 @@ def _variables(found: Found, given: Mapping[str, str], problems: Problems) -> di
     return known
 
 
-def _check_set(given: Mapping[str, str], found: Found, scope: Scope, problems: Problems) -> None:
+def _check_set(
+    given: Mapping[str, str], found: RecordValues, scope: Scope, problems: Problems
+) -> None:
     declared = found.get("variables", {})
     for name in given:
         if name not in declared and name not in scope.used:
@@ -129,7 +133,7 @@ def _check_set(given: Mapping[str, str], found: Found, scope: Scope, problems: P
             problems.unknown(None, f"--set {name}", name, text, known)
 
 
-def _defaults(found: Found, scope: Scope, project: Project, problems: Problems) -> Defaults:
+def _defaults(found: RecordValues, scope: Scope, project: Project, problems: Problems) -> Defaults:
     node: Node | None = found.get("defaults")
     if node is None:
         return Defaults()

@@ -96,7 +96,7 @@ class Problems:
             self.stop()
 
 
-class Budget:
+class SizeLimit:
     """How much a plan may unfold to: a small file must not fill the memory of a machine."""
 
     def __init__(self, most: int, what: str) -> None:

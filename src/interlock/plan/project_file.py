@@ -13,17 +13,17 @@ from interlock.model.limits import Breaker, Rate
 from interlock.model.load import Gate
 from interlock.model.ownership import Ownership
 from interlock.plan.agents import agent_of
-from interlock.plan.claims import Supply
+from interlock.plan.composite_kinds import RecordValues
 from interlock.plan.defaults import defaults_of
-from interlock.plan.fields import PROJECT
+from interlock.plan.file_keys import PROJECT
 from interlock.plan.file_text import read_text
-from interlock.plan.kinds import WRONG
 from interlock.plan.literal_secrets import ELSEWHERE, may_have_secrets, names_a_secret, secret_in
-from interlock.plan.node import Keyed, Listed, Node, Scalar
+from interlock.plan.node import ListNode, MappingNode, Node, ScalarNode
 from interlock.plan.problems import Problems
-from interlock.plan.reading import compose
 from interlock.plan.records import GRACE, AgentSpec, Defaults, Project
-from interlock.plan.shapes import Found
+from interlock.plan.scalar_kinds import WRONG
+from interlock.plan.supply import Supply
+from interlock.plan.yaml_tree import compose
 
 FILE: Final = "interlock.yaml"
 PRIORITIES: Final = {"low": -10, "normal": 0, "high": 10}
@@ -57,11 +57,11 @@ def load_project(path: str | PathLike[str]) -> Project:
 
 def refuse_secrets(node: Node, field: str, problems: Problems) -> None:
     """Note every value and every name in which a secret can be seen."""
-    if isinstance(node, Scalar):
+    if isinstance(node, ScalarNode):
         what = secret_in(node.value)
         if what is not None:
             problems.add(node, field, f"there is {what} in it; {ELSEWHERE}")
-    elif isinstance(node, Listed):
+    elif isinstance(node, ListNode):
         for each in node.items:
             refuse_secrets(each, field, problems)
     else:
@@ -71,7 +71,7 @@ def refuse_secrets(node: Node, field: str, problems: Problems) -> None:
             refuse_secrets(value, below, problems)
 
 
-def _project(path: Path, found: Found, problems: Problems) -> Project:
+def _project(path: Path, found: RecordValues, problems: Problems) -> Project:
     agents = {
         name: agent_of(name, each, problems) for name, each in found.get("agents", {}).items()
     }
@@ -106,7 +106,7 @@ def _project(path: Path, found: Found, problems: Problems) -> Project:
 
 
 def _defaults(
-    found: Found,
+    found: RecordValues,
     agents: Mapping[str, AgentSpec],
     priorities: Mapping[str, int],
     supply: Supply,
@@ -116,7 +116,7 @@ def _defaults(
     return Defaults() if read is None else defaults_of(read, agents, priorities, supply, problems)
 
 
-def _env_file(found: Found, root: Path, problems: Problems) -> str | None:
+def _env_file(found: RecordValues, root: Path, problems: Problems) -> str | None:
     named: str | None = found.get("env_file")
     if named is None:
         return ENV_FILE if (root / ENV_FILE).is_file() else None
@@ -126,7 +126,7 @@ def _env_file(found: Found, root: Path, problems: Problems) -> str | None:
     return named
 
 
-def _gate(found: Found, problems: Problems) -> Gate | None:
+def _gate(found: RecordValues, problems: Problems) -> Gate | None:
     gate = found.get("gate")
     if gate is None:
         return None
@@ -138,7 +138,7 @@ def _gate(found: Found, problems: Problems) -> Gate | None:
         return None
 
 
-def _limits(found: Found, problems: Problems) -> dict[str, Rate | Breaker]:
+def _limits(found: RecordValues, problems: Problems) -> dict[str, Rate | Breaker]:
     limits: dict[str, Rate | Breaker] = {}
     for name, each in found.get("limits", {}).items():
         is_rate = each.says("requests") or each.says("tokens")
@@ -158,7 +158,7 @@ def _limits(found: Found, problems: Problems) -> dict[str, Rate | Breaker]:
 
 
 def _capacity(
-    found: Found,
+    found: RecordValues,
     agents: dict[str, AgentSpec],
     limits: dict[str, Rate | Breaker],
     problems: Problems,
@@ -183,7 +183,7 @@ def _capacity(
 
 
 def _check_agents(
-    found: Found,
+    found: RecordValues,
     agents: dict[str, AgentSpec],
     limits: dict[str, Rate | Breaker],
     supply: Supply,
@@ -202,14 +202,14 @@ def _check_agents(
                 problems.add(at, each.path("owns"), why)
 
 
-def _said(found: Found, name: str) -> Any:
+def _said(found: RecordValues, name: str) -> Any:
     """The names that a mapping has, right or wrong: what is wrong was noted already."""
     node = found.at(name)
-    return node.entries if isinstance(node, Keyed) and node is not found.node else ()
+    return node.entries if isinstance(node, MappingNode) and node is not found.node else ()
 
 
 def _check_passed_on(
-    found: Found, agents: dict[str, AgentSpec], secrets: set[str], problems: Problems
+    found: RecordValues, agents: dict[str, AgentSpec], secrets: set[str], problems: Problems
 ) -> None:
     for name, each in found.get("agents", {}).items():
         for passed, at in zip(each.get("pass_env", ()), each.items_at("pass_env"), strict=False):

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Final
 
 from interlock.model.template import Reference, Template
+from interlock.plan.for_each import Draft, Drafts
 from interlock.plan.literal_secrets import ELSEWHERE, secret_in
 from interlock.plan.problems import Problems
 from interlock.plan.records import AgentSpec
-from interlock.plan.scope import BRACES
-from interlock.plan.unfolding import Draft, Drafts
+from interlock.plan.variables import BRACES
 
 LARGEST_PROMPT: Final = 1024 * 1024
 
 
-class Prompts:
+class PromptReader:
     """The prompts of one plan. Files are relative to its folder, and read once."""
 
     def __init__(self, folder: Path, problems: Problems) -> None:

@@ -10,8 +10,8 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from interlock.plan.fields import LISTED_TASK, NAMED_TASK, PLAN, PROJECT
-from interlock.plan.kinds import Schema
+from interlock.plan.file_keys import LISTED_TASK, NAMED_TASK, PLAN, PROJECT
+from interlock.plan.scalar_kinds import Schema
 
 FOLDER: Final = Path(__file__).parent / "schemas"
 PROJECT_SCHEMA: Final = "project.schema.json"

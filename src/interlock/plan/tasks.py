@@ -13,13 +13,13 @@ from interlock.model.patterns.overlap import overlap
 from interlock.model.patterns.pattern import parse
 from interlock.model.task import ONCE
 from interlock.plan.agents import retry
-from interlock.plan.claims import Supply
 from interlock.plan.defaults import priority_of
-from interlock.plan.problems import Budget, Problems
+from interlock.plan.for_each import Draft, Drafts
+from interlock.plan.problems import Problems, SizeLimit
 from interlock.plan.project_file import FILE
-from interlock.plan.prompts import Prompts
+from interlock.plan.prompts import PromptReader
 from interlock.plan.records import NOTHING, AgentSpec, Defaults, PlannedTask, Position, Project
-from interlock.plan.unfolding import Draft, Drafts
+from interlock.plan.supply import Supply
 
 _SHOWN: Final = 5
 _MOST_WARNINGS: Final = 20
@@ -27,7 +27,7 @@ MOST_EDGES: Final = 1_000_000
 """So many times may one task come after another."""
 
 
-class Tasks:
+class TaskBuilder:
     """Makes the tasks of one plan."""
 
     def __init__(
@@ -39,10 +39,10 @@ class Tasks:
         self._problems = problems
         self._supply = Supply(project.capacity, project.limits, project.protected)
         self._usual = defaults.agent or project.defaults.agent
-        self._prompts = Prompts(folder, problems)
+        self._prompts = PromptReader(folder, problems)
         self._owners: dict[str, list[str]] = {}
         """For patterns of claims: which agents own some of it."""
-        self._edges = Budget(MOST_EDGES, f"more than {MOST_EDGES:,} dependencies")
+        self._edges = SizeLimit(MOST_EDGES, f"more than {MOST_EDGES:,} dependencies")
         self._whole: list[str] = []
         """Tasks that claim the whole workspace because they do not say what they write."""
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from interlock.errors import PlanError
 from interlock.plan.env_file import read_env_file
-from interlock.plan.fields import AGENT, PLAN, PROJECT, TASK
+from interlock.plan.file_keys import AGENT, PLAN, PROJECT, TASK
 from interlock.plan.plan_file import load_plan
 from interlock.plan.project_file import load_project
 from interlock.plan.records import Plan, Project

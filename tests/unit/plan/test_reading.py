@@ -8,12 +8,12 @@ import pytest
 import yaml
 
 from interlock.errors import PlanError
-from interlock.plan import reading
+from interlock.plan import yaml_tree
 from interlock.plan.file_text import LARGEST
-from interlock.plan.node import Keyed, Listed, Scalar
+from interlock.plan.node import ListNode, MappingNode, ScalarNode
 from interlock.plan.plan_file import load_plan
 from interlock.plan.problems import Problems
-from interlock.plan.reading import compose
+from interlock.plan.yaml_tree import compose
 from tests.unit.plan import files
 
 
@@ -26,11 +26,11 @@ def refused(data: bytes | str) -> str:
     return str(caught.value)
 
 
-def tree(text: str) -> Keyed:
+def tree(text: str) -> MappingNode:
     problems = Problems("file")
     found = compose(text, problems)
     problems.raise_any()
-    assert isinstance(found, Keyed)
+    assert isinstance(found, MappingNode)
     return found
 
 
@@ -94,8 +94,8 @@ def test_anchors_aliases_and_merges_are_what_they_are_in_yaml() -> None:
     found = tree("a: &a {x: 1, y: 2}\nb: *a\nc: {<<: *a, x: 3}\nd: {<<: [*a, {z: 4}]}\n")
     assert found.get("a") is found.get("b")
     merged, several = found.get("c"), found.get("d")
-    assert isinstance(merged, Keyed)
-    assert isinstance(several, Keyed)
+    assert isinstance(merged, MappingNode)
+    assert isinstance(several, MappingNode)
     assert {name: each[1].value for name, each in merged.entries.items()} == {  # type: ignore[union-attr]
         "x": "3",
         "y": "2",
@@ -106,12 +106,12 @@ def test_anchors_aliases_and_merges_are_what_they_are_in_yaml() -> None:
 def test_everything_knows_its_place() -> None:
     found = tree("a: x\nb:\n  - 'y'\n  - {c: z}\n")
     listed = found.get("b")
-    assert isinstance(listed, Listed)
+    assert isinstance(listed, ListNode)
     first, second = listed.items
     assert (listed.line, listed.column) == (3, 3)
     assert (first.line, first.column) == (3, 5)
     assert (second.line, second.column) == (4, 5)
-    assert isinstance(first, Scalar)
+    assert isinstance(first, ScalarNode)
     assert not first.plain
 
 
@@ -128,14 +128,14 @@ def test_plain_yaml_without_libyaml_reads_the_same(
 ) -> None:
     text = "a: &a {x: 1}\nb:\n- *a\n- 'q'\n- |\n  block\n- >-\n  folded\n  text\n- \"d\\tq\"\n"
 
-    def shape(node: Keyed | Listed | Scalar) -> object:
-        if isinstance(node, Scalar):
+    def shape(node: MappingNode | ListNode | ScalarNode) -> object:
+        if isinstance(node, ScalarNode):
             return node.value, node.plain, node.line, node.column
-        if isinstance(node, Listed):
+        if isinstance(node, ListNode):
             return [shape(each) for each in node.items]
         return {name: shape(value) for name, (_, value) in node.entries.items()}
 
     with_libyaml = shape(tree(text))
-    monkeypatch.setattr(reading, "_Loader", yaml.SafeLoader)
+    monkeypatch.setattr(yaml_tree, "_Loader", yaml.SafeLoader)
     assert shape(tree(text)) == with_libyaml
     assert "tab" in refused("a:\n\t- b\n")

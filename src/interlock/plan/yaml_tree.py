@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import yaml
 
-from interlock.plan.node import Keyed, Listed, Node, Scalar
+from interlock.plan.node import ListNode, MappingNode, Node, ScalarNode
 from interlock.plan.problems import Problems
-from interlock.plan.syntax import explained
+from interlock.plan.yaml_errors import explained
 
 DEEPEST: Final = 40
 MOST_REPEATED: Final = 100_000
@@ -23,14 +23,14 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 def compose(text: str, problems: Problems) -> Node:
     """The tree of a YAML text. What is wrong with its form stops here, all but repeated keys."""
-    tree = _Tree(problems)
+    tree = _TreeBuilder(problems)
     loader = _Loader(text)
     try:
         while (event := loader.get_event()) is not None:
             tree.take(event)
     except yaml.YAMLError as error:
         line, column, what = explained(error, text)
-        problems.refuse(Scalar("", line=line, column=column), "", what)
+        problems.refuse(ScalarNode("", line=line, column=column), "", what)
     finally:
         loader.dispose()
     if tree.root is None:
@@ -38,20 +38,20 @@ def compose(text: str, problems: Problems) -> Node:
     return tree.root
 
 
-class _Tree:
+class _TreeBuilder:
     """Grows by one event at a time."""
 
     def __init__(self, problems: Problems) -> None:
         self.root: Node | None = None
         self._problems = problems
-        self._open: list[Listed | Keyed] = []
-        self._keys: list[Scalar | None] = []
+        self._open: list[ListNode | MappingNode] = []
+        self._keys: list[ScalarNode | None] = []
         """For each open collection the key whose value comes next."""
         self._anchors: dict[str, Node | None] = {}
         """None while what is anchored is not complete: it cannot contain itself."""
         self._named: list[str | None] = []
         """The anchor of each open collection."""
-        self._merges: list[list[tuple[Scalar, Node]]] = []
+        self._merges: list[list[tuple[ScalarNode, Node]]] = []
         self._repeated = 0
         self._documents = 0
 
@@ -59,14 +59,14 @@ class _Tree:
         kind = event.__class__
         if kind is yaml.ScalarEvent:
             mark = event.start_mark
-            node = Scalar(event.value, event.implicit[0], mark.line + 1, mark.column + 1)
+            node = ScalarNode(event.value, event.implicit[0], mark.line + 1, mark.column + 1)
             if event.tag is not None:
                 self._refuse_tag(node, event.tag)
             if event.anchor is not None:
                 self._anchors[event.anchor] = node
             self._put(node)
         elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
-            self._begin(event, Keyed if kind is yaml.MappingStartEvent else Listed)
+            self._begin(event, MappingNode if kind is yaml.MappingStartEvent else ListNode)
         elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
             self._end()
         elif kind is yaml.AliasEvent:
@@ -74,10 +74,10 @@ class _Tree:
         elif kind is yaml.DocumentStartEvent:
             self._documents += 1
             if self._documents > 1:
-                at = Scalar("", line=event.start_mark.line + 1, column=1)
+                at = ScalarNode("", line=event.start_mark.line + 1, column=1)
                 self._problems.refuse(at, "", "a second document begins here; a file holds one")
 
-    def _begin(self, event: Any, make: type[Listed | Keyed]) -> None:
+    def _begin(self, event: Any, make: type[ListNode | MappingNode]) -> None:
         node = make(event.start_mark.line + 1, event.start_mark.column + 1)
         if event.tag is not None:
             self._refuse_tag(node, event.tag)
@@ -95,7 +95,7 @@ class _Tree:
         self._keys.pop()
         anchor = self._named.pop()
         merges = self._merges.pop()
-        if merges and isinstance(node, Keyed):
+        if merges and isinstance(node, MappingNode):
             for key, each in merges:
                 self._merge(node, each, key)
         if anchor is not None:
@@ -107,7 +107,7 @@ class _Tree:
             self.root = node
             return
         parent = self._open[-1]
-        if node.__class__ is Scalar:
+        if node.__class__ is ScalarNode:
             parent.size += 1
             if "{{" in node.value:
                 parent.has_holes = True
@@ -115,7 +115,7 @@ class _Tree:
             parent.size += node.size  # type: ignore[union-attr]
             parent.height = max(parent.height, node.height + 1)  # type: ignore[union-attr]
             parent.has_holes |= node.has_holes  # type: ignore[union-attr]
-        if isinstance(parent, Listed):
+        if isinstance(parent, ListNode):
             parent.items.append(node)
             return
         key = self._keys[-1]
@@ -134,21 +134,21 @@ class _Tree:
             return
         parent.entries[key.value] = (key, node)
 
-    def _as_key(self, node: Node, parent: Keyed) -> Scalar:
-        if isinstance(node, Scalar):
+    def _as_key(self, node: Node, parent: MappingNode) -> ScalarNode:
+        if isinstance(node, ScalarNode):
             return node
         parent.unreadable = True
-        if isinstance(node, Keyed):
+        if isinstance(node, MappingNode):
             self._problems.add(
                 parent, "", 'text that begins with {{ has to be in quotes: "{{...}}"'
             )
         else:
             self._problems.add(node, "", "a list cannot be a key")
-        return Scalar(f"?{node.line}:{node.column}", False, node.line, node.column)
+        return ScalarNode(f"?{node.line}:{node.column}", False, node.line, node.column)
 
     def _alias(self, event: Any) -> None:
         name = event.anchor
-        at = Scalar(name, False, event.start_mark.line + 1, event.start_mark.column + 1)
+        at = ScalarNode(name, False, event.start_mark.line + 1, event.start_mark.column + 1)
         if name not in self._anchors:
             self._problems.refuse(
                 at,
@@ -163,17 +163,17 @@ class _Tree:
         self._put(node)
 
     def _count(self, node: Node, at: Node) -> None:
-        self._repeated += 1 if isinstance(node, Scalar) else node.size
+        self._repeated += 1 if isinstance(node, ScalarNode) else node.size
         if self._repeated > MOST_REPEATED:
             self._problems.refuse(
                 at, "", f"aliases repeat more than {MOST_REPEATED:,} values; write less of them"
             )
-        if not isinstance(node, Scalar) and len(self._open) + node.height > DEEPEST:
+        if not isinstance(node, ScalarNode) and len(self._open) + node.height > DEEPEST:
             self._refuse_depth(at)
 
-    def _merge(self, node: Keyed, other: Node, key: Scalar) -> None:
-        for each in other.items if isinstance(other, Listed) else [other]:
-            if not isinstance(each, Keyed):
+    def _merge(self, node: MappingNode, other: Node, key: ScalarNode) -> None:
+        for each in other.items if isinstance(other, ListNode) else [other]:
+            if not isinstance(each, MappingNode):
                 self._problems.add(key, "", "<< takes in a mapping: write <<: *anchor")
                 continue
             for name, entry in each.entries.items():

@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from interlock.plan.fields import LISTED_TASK, NAMED_TASK
-from interlock.plan.kinds import WRONG, wrong
-from interlock.plan.node import Keyed, Listed, Node, Scalar
+from interlock.plan.composite_kinds import RecordKind, RecordValues
+from interlock.plan.file_keys import LISTED_TASK, NAMED_TASK
+from interlock.plan.node import ListNode, MappingNode, Node, ScalarNode
 from interlock.plan.problems import Problems
 from interlock.plan.records import question_id
-from interlock.plan.scope import Items, Scope, listed
-from interlock.plan.shapes import Found, Record
+from interlock.plan.scalar_kinds import WRONG, wrong
+from interlock.plan.variables import ItemsKind, Scope, listed
 
 MOST_TASKS: Final = 50_000
 _HOLE: Final = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
@@ -24,7 +24,7 @@ class Draft:
     """A task that was read, before it is checked against the others."""
 
     id: str
-    found: Found
+    found: RecordValues
     scope: Scope
     at: Node
     """Its id, if it has one; otherwise all of it."""
@@ -43,32 +43,36 @@ class Drafts:
 
 def unfold(node: Node, scope: Scope, problems: Problems) -> Drafts:
     """Read the tasks of a plan, whether they are a list or a mapping."""
-    unfolding = _Unfolding(scope, problems)
-    if isinstance(node, Keyed):
+    unfolding = _Expansion(scope, problems)
+    if isinstance(node, MappingNode):
         scope.tasks = node.entries.keys()
         for name, (key, value) in node.entries.items():
             unfolding.add(name, key, value, f"tasks.{name}", NAMED_TASK)
-    elif isinstance(node, Listed):
-        said = [each.get("id") for each in node.items if isinstance(each, Keyed)]
-        scope.tasks = {each.value for each in said if isinstance(each, Scalar)}
+    elif isinstance(node, ListNode):
+        said = [each.get("id") for each in node.items if isinstance(each, MappingNode)]
+        scope.tasks = {each.value for each in said if isinstance(each, ScalarNode)}
         for number, each in enumerate(node.items):
             own = _said_id(each)
             path = f"tasks[{number}]" if own is None else f"tasks.{own}"
-            at = each.get("id") if isinstance(each, Keyed) else None
+            at = each.get("id") if isinstance(each, MappingNode) else None
             unfolding.add(own, at, each, path, LISTED_TASK)
     else:
         wrong(node, "tasks", problems, "write a list of tasks, or a mapping from ids to tasks")
-    if isinstance(node, Keyed | Listed) and not unfolding.drafts.tasks and not len(problems):
+    if (
+        isinstance(node, MappingNode | ListNode)
+        and not unfolding.drafts.tasks
+        and not len(problems)
+    ):
         problems.add(node, "tasks", "there is no task")
     return unfolding.named()
 
 
 def _said_id(node: Node) -> str | None:
-    said = node.get("id") if isinstance(node, Keyed) else None
-    return said.value if isinstance(said, Scalar) and not said.is_nothing else None
+    said = node.get("id") if isinstance(node, MappingNode) else None
+    return said.value if isinstance(said, ScalarNode) and not said.is_nothing else None
 
 
-class _Unfolding:
+class _Expansion:
     def __init__(self, scope: Scope, problems: Problems) -> None:
         self.drafts = Drafts()
         self._scope = scope
@@ -77,7 +81,9 @@ class _Unfolding:
         """Where each id was said first."""
         self._nameless: list[Draft] = []
 
-    def add(self, name: str | None, key: Node | None, node: Node, path: str, kind: Record) -> None:
+    def add(
+        self, name: str | None, key: Node | None, node: Node, path: str, kind: RecordKind
+    ) -> None:
         """Add a task, or all that it is to be done for."""
         task = _as_task(node)
         if task is None:
@@ -120,7 +126,7 @@ class _Unfolding:
             self.drafts.empty.append(name)
 
     def _items(self, node: Node, path: str) -> tuple[str | dict[str, str], ...]:
-        if isinstance(node, Scalar) and not node.is_nothing:
+        if isinstance(node, ScalarNode) and not node.is_nothing:
             hole = _HOLE.fullmatch(node.value.strip())
             name = node.value.strip() if hole is None else hole[1]
             if name not in self._scope.variables:
@@ -137,7 +143,9 @@ class _Unfolding:
             else:
                 return value
             return ()
-        found = Items().read(self._scope.filled(node, path, self._problems), path, self._problems)
+        found = ItemsKind().read(
+            self._scope.filled(node, path, self._problems), path, self._problems
+        )
         return () if found is WRONG else found
 
     def _id(self, name: str | None, at: Node, path: str, scope: Scope) -> str | None:
@@ -201,19 +209,19 @@ class _Unfolding:
                 self._problems.add(other.at, other.found.field, text)
 
 
-def _as_task(node: Node) -> Keyed | None:
+def _as_task(node: Node) -> MappingNode | None:
     """A text alone is a prompt."""
-    if isinstance(node, Keyed):
+    if isinstance(node, MappingNode):
         return node
-    if not isinstance(node, Scalar) or node.is_nothing:
+    if not isinstance(node, ScalarNode) or node.is_nothing:
         return None
-    task = Keyed(node.line, node.column)
+    task = MappingNode(node.line, node.column)
     task.entries["prompt"] = (node, node)
     task.has_holes = "{{" in node.value
     return task
 
 
-def _slug(found: Found) -> str:
+def _slug(found: RecordValues) -> str:
     text = str(found.get("prompt") or found.get("prompt_file") or found.get("agent") or "task")
     words = re.findall(r"[^\W_]+", text.lower())[:5]
     return "-".join(words)[:40].strip("-") or "task"

@@ -9,28 +9,28 @@ from typing import Any
 
 from interlock.errors import InvalidOption
 from interlock.model.load import Auto
-from interlock.plan.kinds import WHOLE, WRONG, Kind, Schema, Whole, wrong
-from interlock.plan.node import Keyed, Listed, Node, Scalar
+from interlock.plan.node import ListNode, MappingNode, Node, ScalarNode
 from interlock.plan.problems import Problems
+from interlock.plan.scalar_kinds import WHOLE, WRONG, IntegerKind, Schema, ValueKind, wrong
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class KeySpec:
     """A key of a record: what its value can be, what it says, and how others call it."""
 
-    kind: Kind
+    kind: ValueKind
     says: str
     aka: tuple[str, ...] = ()
     later: str = ""
     """What it needs that does not exist yet."""
 
 
-class Found:
+class RecordValues:
     """What was read of a record: the values of its keys, those that are right."""
 
     __slots__ = ("field", "node", "values")
 
-    def __init__(self, node: Keyed, field: str) -> None:
+    def __init__(self, node: MappingNode, field: str) -> None:
         self.node = node
         self.field = field
         self.values: dict[str, Any] = {}
@@ -64,15 +64,15 @@ class Found:
     def items_at(self, name: str) -> Iterator[Node]:
         """Where the items of a list are; a single value counts as a list of one."""
         node = self.at(name)
-        yield from node.items if isinstance(node, Listed) else [node]
+        yield from node.items if isinstance(node, ListNode) else [node]
 
 
-class Record:
+class RecordKind:
     """A mapping with known keys; at the top of a file also `x-...`, for anchors and notes."""
 
     def __init__(
         self,
-        keys: Mapping[str, Key],
+        keys: Mapping[str, KeySpec],
         what: str,
         open: bool = False,
         instead: Mapping[str, str] | None = None,
@@ -86,11 +86,11 @@ class Record:
         """What to say of keys that belong elsewhere."""
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
-        if node.__class__ is not Keyed:
+        if node.__class__ is not MappingNode:
             return wrong(node, field, problems, self.allowed)
         if node.unreadable:
             return WRONG
-        found = Found(node, field)
+        found = RecordValues(node, field)
         values, keys = found.values, self.keys
         for name, (at, value) in node.entries.items():
             key = keys.get(name)
@@ -102,7 +102,7 @@ class Record:
                 values[name] = read
         return found
 
-    def _refuse(self, name: str, at: Scalar, field: str, problems: Problems) -> None:
+    def _refuse(self, name: str, at: ScalarNode, field: str, problems: Problems) -> None:
         if self._open and name.startswith("x-"):
             return
         path = f"{field}.{name}" if field else name
@@ -130,17 +130,17 @@ class Record:
         return {**found, "patternProperties": {"^x-": {}}} if self._open else found
 
 
-class Many:
+class ListKind:
     """A list, or one value alone; read as a tuple."""
 
-    def __init__(self, kind: Kind, *, alone: bool = True) -> None:
+    def __init__(self, kind: ValueKind, *, alone: bool = True) -> None:
         self._kind = kind
         self._alone = alone
         self.allowed = f"{kind.allowed}, or a list: [a, b]"
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
-        if not isinstance(node, Listed):
-            if not self._alone or isinstance(node, Keyed):
+        if not isinstance(node, ListNode):
+            if not self._alone or isinstance(node, MappingNode):
                 return wrong(node, field, problems, self.allowed if self._alone else "write a list")
             node_read = self._kind.read(node, field, problems)
             return WRONG if node_read is WRONG else (node_read,)
@@ -153,16 +153,16 @@ class Many:
         return {"anyOf": [one, listed]} if self._alone else listed
 
 
-class Named:
+class MappingKind:
     """A mapping whose keys are names that the user gives."""
 
-    def __init__(self, kind: Kind, what: str, form: str = r"\S(?:.*\S)?") -> None:
+    def __init__(self, kind: ValueKind, what: str, form: str = r"\S(?:.*\S)?") -> None:
         self._kind = kind
         self._form = re.compile(form)
         self.allowed = f"write a mapping of {what}: {{name: ...}}"
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
-        if not isinstance(node, Keyed):
+        if not isinstance(node, MappingNode):
             return wrong(node, field, problems, self.allowed)
         if node.unreadable:
             return WRONG
@@ -187,27 +187,27 @@ class Named:
         }
 
 
-class Either:
+class EitherKind:
     """By the form it is written in: a single value, a list, or a mapping."""
 
     def __init__(
         self,
         allowed: str,
         *,
-        scalar: Kind | None = None,
-        listed: Kind | None = None,
-        keyed: Kind | None = None,
+        scalar: ValueKind | None = None,
+        listed: ValueKind | None = None,
+        keyed: ValueKind | None = None,
     ) -> None:
         self.allowed = allowed
-        self._kinds: dict[type, Kind] = {
+        self._kinds: dict[type, ValueKind] = {
             form: kind
-            for form, kind in ((Scalar, scalar), (Listed, listed), (Keyed, keyed))
+            for form, kind in ((ScalarNode, scalar), (ListNode, listed), (MappingNode, keyed))
             if kind is not None
         }
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
         kind = self._kinds.get(node.__class__)
-        if kind is None or (isinstance(node, Scalar) and node.is_nothing):
+        if kind is None or (isinstance(node, ScalarNode) and node.is_nothing):
             return wrong(node, field, problems, self.allowed)
         return kind.read(node, field, problems)
 
@@ -215,12 +215,12 @@ class Either:
         return {"anyOf": [kind.schema() for kind in self._kinds.values()]}
 
 
-class Later:
+class DeferredKind:
     """Read by somebody else, when more is known; its schema is that of what it will be."""
 
     allowed = ""
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: ValueKind) -> None:
         self._kind = kind
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
@@ -230,7 +230,7 @@ class Later:
         return self._kind.schema()
 
 
-class Shared:
+class ReferenceKind:
     """A task, where only the schema has to know of it: it is written there once."""
 
     allowed = "write a task"
@@ -245,17 +245,17 @@ class Shared:
         return {"$ref": f"#/$defs/{self._name}"}
 
 
-class Slots:
+class SlotsKind:
     """How many at once: a number, `auto`, or the bounds of `auto`."""
 
     allowed = "write a whole number, 1 or more, or auto"
 
-    def __init__(self, bounds: Record) -> None:
+    def __init__(self, bounds: RecordKind) -> None:
         self._bounds = bounds
-        self._number = Whole(1, 100_000)
+        self._number = IntegerKind(1, 100_000)
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
-        if isinstance(node, Keyed):
+        if isinstance(node, MappingNode):
             found = self._bounds.read(node, field, problems)
             if found is WRONG:
                 return WRONG
@@ -264,9 +264,9 @@ class Slots:
             except InvalidOption as error:
                 problems.add(node, field, str(error))
                 return WRONG
-        if isinstance(node, Scalar) and node.value == "auto":
+        if isinstance(node, ScalarNode) and node.value == "auto":
             return Auto()
-        if isinstance(node, Scalar) and not WHOLE.fullmatch(node.value):
+        if isinstance(node, ScalarNode) and not WHOLE.fullmatch(node.value):
             return wrong(node, field, problems, self.allowed)
         return self._number.read(node, field, problems)
 

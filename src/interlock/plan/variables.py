@@ -11,10 +11,10 @@ from difflib import get_close_matches
 from typing import Any, Final, TypeAlias
 
 from interlock.model.template import FIELDS, Reference, Template, holes, reference
-from interlock.plan.kinds import NUMBER, WRONG, Schema, Text, wrong
 from interlock.plan.literal_secrets import ELSEWHERE, secret_in
-from interlock.plan.node import Keyed, Listed, Node, Scalar
-from interlock.plan.problems import Budget, Problems
+from interlock.plan.node import ListNode, MappingNode, Node, ScalarNode
+from interlock.plan.problems import Problems, SizeLimit
+from interlock.plan.scalar_kinds import NUMBER, WRONG, Schema, TextKind, wrong
 
 Item: TypeAlias = str | dict[str, str]
 Given: TypeAlias = str | tuple[Item, ...] | None
@@ -27,7 +27,7 @@ MOST_TEXT: Final = 64 * 1024 * 1024
 _LATER: Final = ("diff", "branch", "changed_paths")
 
 
-class Quoting(Scalar):
+class QuotingNode(ScalarNode):
     """Text with references to the results of other tasks."""
 
     __slots__ = ("parts",)
@@ -37,49 +37,49 @@ class Quoting(Scalar):
         self.parts = tuple(parts)
 
 
-class Prompt(Text):
+class PromptKind(TextKind):
     """Text that may quote results: a Template then."""
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
-        if isinstance(node, Quoting):
+        if isinstance(node, QuotingNode):
             return Template(node.parts)
         return super().read(node, field, problems)
 
 
-class Value:
+class VariableKind:
     """The value of a variable: text, or a list of items; nothing, if it has to be set."""
 
     allowed = "write text or a list"
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
-        if isinstance(node, Scalar):
+        if isinstance(node, ScalarNode):
             return None if node.is_nothing else node.value
-        return Items().read(node, field, problems)
+        return ItemsKind().read(node, field, problems)
 
     def schema(self) -> Schema:
         return {"anyOf": [{"type": ["string", "number", "boolean", "null"]}, *_LIST]}
 
 
-class Items:
+class ItemsKind:
     """A list of items: texts, or mappings of names to texts."""
 
     allowed = "write a list, or the name of a variable that is one"
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
-        if not isinstance(node, Listed):
+        if not isinstance(node, ListNode):
             return wrong(node, field, problems, self.allowed)
         read = [self._item(each, field, problems) for each in node.items]
         return WRONG if WRONG in read else tuple(read)
 
     def _item(self, node: Node, field: str, problems: Problems) -> Any:
-        if isinstance(node, Keyed) and not node.unreadable:
+        if isinstance(node, MappingNode) and not node.unreadable:
             found = {
-                name: Text(blank=True).read(value, f"{field}.{name}", problems)
+                name: TextKind(blank=True).read(value, f"{field}.{name}", problems)
                 for name, (_, value) in node.entries.items()
             }
             return WRONG if WRONG in found.values() else found
         allowed = "an item is text, or a mapping of names to texts"
-        return Text(allowed, blank=True).read(node, field, problems)
+        return TextKind(allowed, blank=True).read(node, field, problems)
 
     def schema(self) -> Schema:
         return {"anyOf": [{"type": "string"}, *_LIST]}
@@ -111,7 +111,7 @@ class Scope:
         self.item = item
         self.index = index
         self.used: set[str] = set()
-        self._budget = Budget(MOST_TEXT, f"more than {MOST_TEXT:,} characters of text")
+        self._budget = SizeLimit(MOST_TEXT, f"more than {MOST_TEXT:,} characters of text")
 
     def of_item(self, item: Item, index: int) -> Scope:
         """The same for one item of a list; `index` counts from 1."""
@@ -119,11 +119,11 @@ class Scope:
         scope.used, scope._budget = self.used, self._budget
         return scope
 
-    def task(self, node: Keyed, field: str, problems: Problems) -> Keyed:
+    def task(self, node: MappingNode, field: str, problems: Problems) -> MappingNode:
         """A task with every hole filled; what quotes results is left to be filled later."""
         if not node.has_holes:
             return node
-        made = Keyed(node.line, node.column)
+        made = MappingNode(node.line, node.column)
         made.unreadable = node.unreadable
         for name, (key, value) in node.entries.items():
             if name != "for_each":
@@ -133,25 +133,27 @@ class Scope:
 
     def filled(self, node: Node, field: str, problems: Problems, quoting: bool = False) -> Node:
         """The tree with every hole filled."""
-        if isinstance(node, Scalar):
+        if isinstance(node, ScalarNode):
             return self._scalar(node, field, problems, quoting) if "{{" in node.value else node
         if not node.has_holes:
             return node
-        if isinstance(node, Listed):
-            made = Listed(node.line, node.column)
+        if isinstance(node, ListNode):
+            made = ListNode(node.line, node.column)
             made.items = [self.filled(each, field, problems) for each in node.items]
             return made
-        found = Keyed(node.line, node.column)
+        found = MappingNode(node.line, node.column)
         found.unreadable = node.unreadable
         for name, (key, value) in node.entries.items():
             found.entries[name] = (key, self.filled(value, f"{field}.{name}", problems))
         return found
 
-    def _scalar(self, node: Scalar, field: str, problems: Problems, quoting: bool) -> Scalar:
+    def _scalar(
+        self, node: ScalarNode, field: str, problems: Problems, quoting: bool
+    ) -> ScalarNode:
         parts = self.parts(node.value, node, field, problems)
         if any(isinstance(each, Reference) for each in parts):
             if quoting:
-                return Quoting(parts, node.line, node.column)
+                return QuotingNode(parts, node.line, node.column)
             problems.add(
                 node, field, "results of tasks can be quoted in `prompt` and in `ask` only"
             )
@@ -160,7 +162,7 @@ class Scope:
         # What stands alone in quotes because of its braces may be a number all the same.
         alone = node.value.strip().startswith("{{") and node.value.count("{{") == 1
         is_value = NUMBER.fullmatch(text) or text.lower() in ("true", "false")
-        return Scalar(text, bool(alone and is_value), node.line, node.column)
+        return ScalarNode(text, bool(alone and is_value), node.line, node.column)
 
     def parts(self, text: str, at: Node, field: str, problems: Problems) -> list[str | Reference]:
         """The text with its holes filled, in parts: between them what refers to other tasks."""

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import Any, Final, Protocol
 
 from interlock.plan.literal_secrets import hidden
-from interlock.plan.node import Keyed, Node, Scalar
+from interlock.plan.node import MappingNode, Node, ScalarNode
 from interlock.plan.problems import Problems
 
 WRONG: Final[Any] = object()
@@ -24,7 +24,7 @@ HOLE: Final = r"\{\{.+\}\}"
 Schema = dict[str, Any]
 
 
-class Kind(Protocol):
+class ValueKind(Protocol):
     """What a value can be."""
 
     @property
@@ -40,20 +40,20 @@ class Kind(Protocol):
 
 def wrong(node: Node, field: str, problems: Problems, allowed: str, suggestion: str = "") -> Any:
     """Note that something else is allowed here."""
-    if isinstance(node, Scalar):
+    if isinstance(node, ScalarNode):
         if node.is_nothing:
             problems.add(node, field, f"there is no value; {allowed}, or leave it out")
         else:
             text = hidden(node.value)  # first: of a secret, half is too much as well
             text = text if len(text) <= 60 else f"{text[:60]}..."
             problems.add(node, field, f"{text!r} is not possible; {allowed}", suggestion)
-    elif not (isinstance(node, Keyed) and node.unreadable):
-        what = "a mapping" if isinstance(node, Keyed) else "a list"
+    elif not (isinstance(node, MappingNode) and node.unreadable):
+        what = "a mapping" if isinstance(node, MappingNode) else "a list"
         problems.add(node, field, f"{what} is not possible here; {allowed}")
     return WRONG
 
 
-class Text:
+class TextKind:
     """Text as it was written, also where YAML would see a number or a truth in it."""
 
     def __init__(self, allowed: str = "write text", form: str = "", blank: bool = False) -> None:
@@ -62,11 +62,13 @@ class Text:
         self._blank = blank
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
-        if node.__class__ is not Scalar:
+        if node.__class__ is not ScalarNode:
             return wrong(node, field, problems, self.allowed)
         value: str = node.value
         if not value.strip() and not (self._blank and not node.plain):
-            return wrong(Scalar("", True, node.line, node.column), field, problems, self.allowed)
+            return wrong(
+                ScalarNode("", True, node.line, node.column), field, problems, self.allowed
+            )
         if node.plain and node.is_nothing:
             return wrong(node, field, problems, self.allowed)
         if self._form is not None and self._form.fullmatch(value) is None:
@@ -81,7 +83,7 @@ class Text:
         return {"type": ["string", "number", "boolean"], **form}
 
 
-class Whole:
+class IntegerKind:
     """A whole number between bounds."""
 
     def __init__(self, least: int = -(10**9), most: int = 10**9) -> None:
@@ -92,13 +94,13 @@ class Whole:
         return "write a whole number" + ("" if self._least < -1 else f", {self._least} or more")
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
-        if isinstance(node, Scalar) and node.plain and WHOLE.fullmatch(node.value):
+        if isinstance(node, ScalarNode) and node.plain and WHOLE.fullmatch(node.value):
             number = int(node.value)
             if self._least <= number <= self._most:
                 return number
             if number > self._most:
                 return wrong(node, field, problems, f"it can be at most {self._most:,}")
-        quoted = isinstance(node, Scalar) and not node.plain
+        quoted = isinstance(node, ScalarNode) and not node.plain
         return wrong(node, field, problems, self.allowed + (", without quotes" * quoted))
 
     def schema(self) -> Schema:
@@ -106,13 +108,13 @@ class Whole:
         return {"anyOf": [number, {"type": "string", "pattern": HOLE}]}
 
 
-class Percent:
+class PercentKind:
     """A number above 0 and up to 100."""
 
     allowed = "write a number above 0, at most 100 (percent)"
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
-        if isinstance(node, Scalar) and node.plain and NUMBER.fullmatch(node.value):
+        if isinstance(node, ScalarNode) and node.plain and NUMBER.fullmatch(node.value):
             number = float(node.value)
             if 0 < number <= 100:
                 return number
@@ -122,13 +124,13 @@ class Percent:
         return {"type": "number", "exclusiveMinimum": 0, "maximum": 100}
 
 
-class Flag:
+class BooleanKind:
     """True or false."""
 
     allowed = "write true or false"
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
-        if isinstance(node, Scalar) and node.plain:
+        if isinstance(node, ScalarNode) and node.plain:
             if node.value.lower() in ("true", "false"):
                 return node.value.lower() == "true"
             meant = {"yes": "true", "on": "true", "no": "false", "off": "false"}
@@ -140,7 +142,7 @@ class Flag:
         return {"anyOf": [{"type": "boolean"}, {"type": "string", "pattern": HOLE}]}
 
 
-class Choice:
+class ChoiceKind:
     """One of a few words; some others do not exist yet."""
 
     def __init__(self, *words: str, later: Mapping[str, str] | None = None) -> None:
@@ -149,7 +151,7 @@ class Choice:
         self.allowed = "write " + " or ".join(words)
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
-        if not isinstance(node, Scalar):
+        if not isinstance(node, ScalarNode):
             return wrong(node, field, problems, self.allowed)
         if node.value in self._words:
             return node.value
@@ -166,15 +168,15 @@ class Choice:
         return {"anyOf": [{"enum": list(self._words)}, {"type": "string", "pattern": HOLE}]}
 
 
-class Data:
+class DataKind:
     """Any data: text, numbers, true, false, null, lists and mappings of them."""
 
     allowed = "write any data"
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
-        if isinstance(node, Scalar):
+        if isinstance(node, ScalarNode):
             return scalar_value(node)
-        if isinstance(node, Keyed):
+        if isinstance(node, MappingNode):
             return {
                 name: self.read(value, f"{field}.{name}", problems)
                 for name, (_, value) in node.entries.items()
@@ -188,7 +190,7 @@ class Data:
         return {}
 
 
-def scalar_value(node: Scalar) -> Any:
+def scalar_value(node: ScalarNode) -> Any:
     """What a value is that may be anything. Of words only true, false and null are none."""
     text = node.value
     if not node.plain:
