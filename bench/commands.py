@@ -11,7 +11,7 @@ from time import perf_counter
 
 from bench.figure import Figure
 from interlock import Command, Runtime, Task, command
-from interlock.execution.call_spec import Place
+from interlock.execution.call_spec import BackendKind
 from interlock.execution.commands.launch import CONTAINMENTS, works
 from interlock.execution.processes.process_backend import Commands
 from interlock.runtime.ports import Ports, real_backends
@@ -45,7 +45,7 @@ def _ports(containment: str) -> Ports:
     return Ports(
         backends=lambda loop, house, orphaned: {
             **real_backends(loop, house, orphaned),
-            Place.COMMAND: Commands(loop, orphaned, containment),
+            BackendKind.COMMAND: Commands(loop, orphaned, containment),
         }
     )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from interlock import Command, Event, Kind, Runtime, command
-from interlock.execution.call_spec import Place
+from interlock.execution.call_spec import BackendKind
 from interlock.execution.commands.launch import CONTAINMENTS, works
 from interlock.execution.processes.process_backend import Commands
 from interlock.runtime.ports import Ports, real_backends
@@ -30,7 +30,7 @@ def contained(containment: str) -> Ports:
     return Ports(
         backends=lambda loop, house, orphaned: {
             **real_backends(loop, house, orphaned),
-            Place.COMMAND: Commands(loop, orphaned, containment),
+            BackendKind.COMMAND: Commands(loop, orphaned, containment),
         }
     )
 

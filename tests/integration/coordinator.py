@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from interlock import Runtime, command, process
-from interlock.execution.call_spec import Place
+from interlock.execution.call_spec import BackendKind
 from interlock.execution.processes.process_backend import Commands
 from interlock.runtime.ports import Ports, real_backends
 
@@ -34,7 +34,7 @@ async def main(kind: str, containment: str, announced: str, held: str) -> None:
     ports = Ports(
         backends=lambda loop, house, orphaned: {
             **real_backends(loop, house, orphaned),
-            Place.COMMAND: Commands(loop, orphaned, containment),
+            BackendKind.COMMAND: Commands(loop, orphaned, containment),
         }
     )
     async with Runtime(journal="j.db", ports=ports) as rt:

@@ -50,7 +50,7 @@ class Sink(Protocol):
         """Nothing is left of an attempt that had ended before."""
 
 
-class Errand(NamedTuple):
+class CommandJob(NamedTuple):
     """What a command has to know of the task it is run for."""
 
     command: Command
@@ -72,7 +72,7 @@ def marks(run_id: str, task_id: str) -> dict[str, str]:
     return {RUN: run_id, "INTERLOCK_TASK": task_id.replace("\0", "?")}
 
 
-class Job(NamedTuple):
+class AttemptJob(NamedTuple):
     """One attempt, ready to run."""
 
     token: int
@@ -87,7 +87,7 @@ class Job(NamedTuple):
     """The agent itself and its arguments, for backends that cannot use a closure."""
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] | None = None
-    errand: Errand | None = None
+    command_job: CommandJob | None = None
     """Of commands only."""
     marks: Mapping[str, str] = MappingProxyType({})
     """Variables by which every process of the attempt is known, also without a supervisor."""
@@ -105,7 +105,7 @@ class Backend(Protocol):
     @property
     def caps(self) -> Caps: ...
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: AttemptJob) -> None:
         """Start an attempt. Must not raise: what goes wrong is the ending of the job."""
 
     def cancel(self, token: int, grace: float) -> None:

@@ -15,7 +15,7 @@ from interlock.execution.processes.process_agent import Process
 from interlock.model.command import Command
 
 
-class Place(Enum):
+class BackendKind(Enum):
     """Where an agent runs."""
 
     LOOP = "loop"
@@ -24,11 +24,11 @@ class Place(Enum):
     COMMAND = "command"
 
 
-class Manner(NamedTuple):
+class CallSpec(NamedTuple):
     """How to call an agent: `call(ctx, *args)` if it wants its context, else `call(*args)`."""
 
     call: Callable[..., Any]
-    place: Place
+    backend: BackendKind
     wants_context: bool
     signature: inspect.Signature | None
     """None where Python cannot tell, as for many built-in functions."""
@@ -41,19 +41,19 @@ class Manner(NamedTuple):
         try:
             self.signature.bind(*given, **kwargs)
         except TypeError as error:
-            if self.place is Place.COMMAND:
+            if self.backend is BackendKind.COMMAND:
                 raise NotAnAgent("a command has a prompt, and no arguments") from None
             raise NotAnAgent(f"{name_of(self.call)} cannot be called like that: {error}") from None
 
 
-def manner_of(agent: Any) -> Manner:
+def call_spec_of(agent: Any) -> CallSpec:
     """How to call this agent; NotAnAgent for what is none."""
     if type(agent) is not FunctionType:
-        return _manner(agent)
+        return _call_spec(agent)
     shape = _SHAPES.get(agent)
     if shape is None:
-        shape = _SHAPES[agent] = _manner(agent)[1:]
-    return Manner(agent, *shape)
+        shape = _SHAPES[agent] = _call_spec(agent)[1:]
+    return CallSpec(agent, *shape)
 
 
 def name_of(agent: Any) -> str:
@@ -68,18 +68,18 @@ def name_of(agent: Any) -> str:
     return "task" if name == "<lambda>" else str(name)
 
 
-_SHAPES: WeakKeyDictionary[FunctionType, tuple[Place, bool, inspect.Signature | None]]
+_SHAPES: WeakKeyDictionary[FunctionType, tuple[BackendKind, bool, inspect.Signature | None]]
 _SHAPES = WeakKeyDictionary()
 """What was found out about functions, which are only equal to themselves; an object may be equal to
 one that is called differently. Without the functions, which hold on to whatever they close over."""
 
 
-def _manner(agent: Any) -> Manner:
+def _call_spec(agent: Any) -> CallSpec:
     if isinstance(agent, Process):
-        return Manner(agent.function, Place.PROCESS, False, _signature(agent.function))
+        return CallSpec(agent.function, BackendKind.PROCESS, False, _signature(agent.function))
     if isinstance(agent, Command):
         call = functools.partial(_no_program, agent.name)
-        return Manner(call, Place.COMMAND, False, inspect.Signature())
+        return CallSpec(call, BackendKind.COMMAND, False, inspect.Signature())
     if isinstance(agent, type) and (hasattr(agent, "run") or hasattr(agent, "run_step")):
         raise NotAnAgent(f"{agent.__name__} is a class; submit an instance of it")
     if callable(agent):
@@ -98,7 +98,7 @@ def _no_program(name: str) -> None:
     raise NotImplementedError(f"the program {name!r} cannot be run here: give it a function")
 
 
-def _callable(agent: Callable[..., Any]) -> Manner:
+def _callable(agent: Callable[..., Any]) -> CallSpec:
     inner: Any = agent
     while isinstance(inner, functools.partial):
         inner = inner.func
@@ -110,8 +110,8 @@ def _callable(agent: Callable[..., Any]) -> Manner:
             "progress with ctx.report()"
         )
     signature = _signature(agent)
-    place = Place.LOOP if inspect.iscoroutinefunction(inner) else Place.THREAD
-    return Manner(agent, place, _wants_context(signature), signature)
+    backend = BackendKind.LOOP if inspect.iscoroutinefunction(inner) else BackendKind.THREAD
+    return CallSpec(agent, backend, _wants_context(signature), signature)
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature | None:

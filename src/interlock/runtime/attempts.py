@@ -10,8 +10,8 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from interlock.errors import AgentFailed, AttemptOver, InvalidOption, UnknownResource
-from interlock.execution.backend import Backend, Errand, Job, Launched, marks
-from interlock.execution.call_spec import Place
+from interlock.execution.backend import AttemptJob, Backend, CommandJob, Launched, marks
+from interlock.execution.call_spec import BackendKind
 from interlock.execution.ending import Ending, raised
 from interlock.kernel import stimuli as s
 from interlock.kernel.instructions import Start, Stop
@@ -22,7 +22,7 @@ from interlock.model.outcome import ErrorRecord, State
 from interlock.model.task import Task
 from interlock.runtime.context import CURRENT, TaskContext
 from interlock.runtime.data import copied, delivered
-from interlock.runtime.orphans import Leftover
+from interlock.runtime.orphans import Orphan
 from interlock.runtime.output import validated
 from interlock.runtime.waitable import Waitable
 from interlock.system.process_identity import boot_id
@@ -40,14 +40,14 @@ class Attempts:
         self.grace = grace
         self.alive: dict[int, TaskContext] = {}
         """By token."""
-        self.backends: Mapping[Place, Backend] = {}
+        self.backends: Mapping[BackendKind, Backend] = {}
         self._called_off: set[int] = set()
         """Tokens of attempts that were told to stop before their start was in the journal."""
         self.endings: dict[str, Ending] = {}
         """How the last attempt of a task ended, until the task settles."""
         self.refuses_unstorable = True
         """Whether a result that a journal on disk cannot hold is a failure."""
-        self.left: dict[int, Leftover] = {}
+        self.orphans: dict[int, Orphan] = {}
         """Those that the run could not wait for."""
         self.fatal: tuple[str, BaseException] | None = None
         """The first task that ran out of memory or stack, and with what."""
@@ -61,36 +61,38 @@ class Attempts:
         handle = self._shell.handles[start.task_id]
         context = TaskContext(self._shell, handle, start.attempt, start.token)
         self.alive[start.token] = context
-        manner, task = handle._manner, handle.task
-        assert manner is not None, "a task that is only remembered cannot start"
-        context._backend = backend = self.backends[manner.place]
+        spec, task = handle._call_spec, handle.task
+        assert spec is not None, "a task that is only remembered cannot start"
+        context._backend = backend = self.backends[spec.backend]
         try:
             args, kwargs = self._arguments(task)
-            if manner.wants_context:
+            if spec.wants_context:
                 args = (context, *args)
             own = handle._submission.context.copy()
-            call = partial(_call, context, manner.call, args, kwargs)
+            call = partial(_call, context, spec.call, args, kwargs)
             name = f"task-{task.id}"
-            job = Job(start.token, name, call, own, self, manner.call, args, kwargs)
-            if manner.place in (Place.PROCESS, Place.COMMAND):
-                job = self._with_processes(job, context, manner.place)
+            job = AttemptJob(start.token, name, call, own, self, spec.call, args, kwargs)
+            if spec.backend in (BackendKind.PROCESS, BackendKind.COMMAND):
+                job = self._with_processes(job, context, spec.backend)
         except Exception as error:  # noqa: BLE001 - a stranger's data that cannot be copied
             self.ended(start.token, raised(error))
             return
         backend.submit(job)
 
-    def _with_processes(self, job: Job, context: TaskContext, place: Place) -> Job:
+    def _with_processes(
+        self, job: AttemptJob, context: TaskContext, place: BackendKind
+    ) -> AttemptJob:
         """What is asked of attempts that run in processes: that all of them can be found."""
         disk = self._shell.disk
         return job._replace(
-            errand=self._errand(context) if place is Place.COMMAND else None,
+            command_job=self._command_job(context) if place is BackendKind.COMMAND else None,
             marks=marks(self._shell.run_id, context.task.id),
             lock=None if disk is None else disk.agents.path,
         )
 
-    def _errand(self, context: TaskContext) -> Errand:
+    def _command_job(self, context: TaskContext) -> CommandJob:
         shell, task = self._shell, context.task
-        return Errand(
+        return CommandJob(
             task.agent,
             shell.workspace.root,
             shell.run_id,
@@ -225,12 +227,12 @@ class Attempts:
     def _was_left(self, token: int) -> bool:
         """Nothing is left of an attempt; whether the run was over before."""
         del self.alive[token]
-        leftover = self.left.pop(token, None)
-        if leftover is not None:
-            leftover.vacate()
+        orphan = self.orphans.pop(token, None)
+        if orphan is not None:
+            orphan.release()
         if self._shell.broken is not None:
             self._shell.conditions.look()  # there are no more turns that would do it
-        return leftover is not None
+        return orphan is not None
 
 
 def _accepted(ending: Ending, task: Task) -> Ending:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from interlock.errors import InterlockError, ShuttingDown, TaskFailed
-from interlock.execution.call_spec import Manner
+from interlock.execution.call_spec import CallSpec
 from interlock.model.claim import Claim
 from interlock.model.outcome import Outcome, State
 from interlock.model.task import Task
@@ -52,11 +52,11 @@ class Handle(Generic[T]):
     meanwhile.
     """
 
-    __slots__ = ("_manner", "_submission", "_waiters", "outcome", "task")
+    __slots__ = ("_call_spec", "_submission", "_waiters", "outcome", "task")
 
-    def __init__(self, submission: Submission, task: Task, manner: Manner | None) -> None:
+    def __init__(self, submission: Submission, task: Task, spec: CallSpec | None) -> None:
         self._submission = submission
-        self._manner = manner
+        self._call_spec = spec
         self._waiters: list[Waiter] | None = None
         self.task = task
         """The task as it was taken in, with its claims as they are compared."""

@@ -15,7 +15,7 @@ from interlock.execution.processes.main_script import refuse_to_start_again
 from interlock.kernel import stimuli as s
 from interlock.model.event import Kind
 from interlock.model.outcome import State
-from interlock.runtime.orphans import Leftover, leave, left_in
+from interlock.runtime.orphans import Orphan, keep_orphan, orphans_in
 from interlock.runtime.ports import Ports
 from interlock.runtime.recovery.remembered import WhenInterrupted
 from interlock.runtime.recovery.taking_up import take_up
@@ -69,9 +69,9 @@ class Lifecycle:
         shell.attempts.backends = self._ports.backends(shell.loop, self._coroutines, self._orphaned)
         if shell.remembered is not None and shell.remembered.past is not None:
             take_up(shell, shell.remembered.past, self._when_interrupted)
-        for leftover, claims in left_in(shell.workspace.root):
-            shell.take_in(s.Occupy(leftover.name, claims))
-            leftover.watch(partial(self._vacated, leftover.name))
+        for orphan, claims in orphans_in(shell.workspace.root):
+            shell.take_in(s.Occupy(orphan.name, claims))
+            orphan.watch(partial(self._vacated, orphan.name))
         if shell.passed_over:
             shell.log.passed_over(shell.passed_over)
         if self._ports.signals:
@@ -90,9 +90,9 @@ class Lifecycle:
 
     def _orphaned(self, token: int) -> None:
         """On its own thread: an attempt is gone whose event loop was closed before."""
-        leftover = self.shell.attempts.left.get(token)
-        if leftover is not None:
-            leftover.vacate()
+        orphan = self.shell.attempts.orphans.get(token)
+        if orphan is not None:
+            orphan.release()
 
     def _task_group_crashed(self, error: BaseException) -> None:
         if not self._closed:
@@ -190,8 +190,8 @@ class Lifecycle:
             name = f"{context.task.id} of run {shell.run_id}"
             claims = context.task.claims + context.extra
             on_loop = shell.loop if context.runs_on_the_loop() else None
-            shell.attempts.left[token] = leftover = Leftover(name, claims, on_loop)
-            leave(shell.workspace.root, leftover)
+            shell.attempts.orphans[token] = orphan = Orphan(name, claims, on_loop)
+            keep_orphan(shell.workspace.root, orphan)
         return [context.task.id for context in shell.attempts.alive.values()]
 
     async def call_off(self, error: BaseException) -> None:

@@ -12,7 +12,7 @@ from interlock.model.conflict import conflicts
 from interlock.runtime.claim_paths import escaped
 
 
-class Leftover:
+class Orphan:
     """An attempt that would not stop, and what it holds."""
 
     def __init__(
@@ -40,7 +40,7 @@ class Leftover:
         """Whether it is a coroutine whose loop was closed."""
         return self._loop is not None and self._loop.is_closed()
 
-    def vacate(self) -> None:
+    def release(self) -> None:
         """The attempt is gone. From any thread."""
         with _LOCK:
             self._gone = True
@@ -53,24 +53,24 @@ class Leftover:
 
 
 _LOCK = threading.Lock()
-_KEPT: dict[Path, list[Leftover]] = {}
+_KEPT: dict[Path, list[Orphan]] = {}
 """By workspace. Of the process, because it is the process that such a thread lives in."""
 
 
-def leave(workspace: Path, leftover: Leftover) -> None:
+def keep_orphan(workspace: Path, orphan: Orphan) -> None:
     """Keep what an attempt holds from every later Runtime on the same workspace."""
     with _LOCK:
-        _KEPT.setdefault(workspace, []).append(leftover)
+        _KEPT.setdefault(workspace, []).append(orphan)
 
 
-def left_in(workspace: Path) -> list[tuple[Leftover, tuple[Claim, ...]]]:
+def orphans_in(workspace: Path) -> list[tuple[Orphan, tuple[Claim, ...]]]:
     """What is still held there by attempts of earlier runs, and which claims that means there."""
     with _LOCK:
         kept = [(folder, each) for folder, listed in _KEPT.items() for each in listed]
     found = []
     for folder, each in kept:
         if each.can_never_run_again():
-            each.vacate()
+            each.release()
         else:
             found.append((each, _seen_from(workspace, folder, each.claims)))
     return found

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from interlock.execution.backend import Backend
-from interlock.execution.call_spec import Place
+from interlock.execution.call_spec import BackendKind
 from interlock.execution.callables.coroutines import Coroutines
 from interlock.execution.callables.threads import Threads
 from interlock.execution.processes.process_backend import Commands, Processes
@@ -26,13 +26,13 @@ Orphaned = Callable[[int], None]
 
 def real_backends(
     loop: asyncio.AbstractEventLoop, coroutines: Coroutines, orphaned: Orphaned
-) -> Mapping[Place, Backend]:
+) -> Mapping[BackendKind, Backend]:
     """Coroutines on the loop; threads, processes and programs of the machine."""
     return {
-        Place.LOOP: coroutines,
-        Place.THREAD: Threads(loop, orphaned),
-        Place.PROCESS: Processes(loop, orphaned),
-        Place.COMMAND: Commands(loop, orphaned),
+        BackendKind.LOOP: coroutines,
+        BackendKind.THREAD: Threads(loop, orphaned),
+        BackendKind.PROCESS: Processes(loop, orphaned),
+        BackendKind.COMMAND: Commands(loop, orphaned),
     }
 
 
@@ -47,7 +47,7 @@ class Ports:
     """Seconds since 1970, looked at once: when a run starts."""
     chance: random.Random = field(default_factory=random.Random)
     backends: Callable[
-        [asyncio.AbstractEventLoop, Coroutines, Orphaned], Mapping[Place, Backend]
+        [asyncio.AbstractEventLoop, Coroutines, Orphaned], Mapping[BackendKind, Backend]
     ] = real_backends
     signals: bool = True
     """Whether there are signals to listen to."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from interlock.errors import AgentFailed, InvalidOption, NotAnAgent
-from interlock.execution.call_spec import manner_of
+from interlock.execution.call_spec import call_spec_of
 from interlock.execution.processes.process_agent import Process
 from interlock.model.claim import Mode, as_claims
 from interlock.model.command import Command
@@ -78,7 +78,7 @@ class ProjectAgents:
         agent = self.imported(spec.python or "")
         if isinstance(agent, type):
             agent = agent()
-        manner_of(agent)  # it has the error for what is none
+        call_spec_of(agent)  # it has the error for what is none
         return Process(agent) if spec.process else agent
 
 

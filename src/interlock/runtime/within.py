@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from interlock.errors import AgentFailed
-from interlock.execution.call_spec import Place, manner_of
+from interlock.execution.call_spec import BackendKind, call_spec_of
 from interlock.model.claim import Mode
 from interlock.runtime.context import TaskContext
 
@@ -18,10 +18,10 @@ def within(agent: Any) -> Callable[..., Awaitable[Any]]:
     of its own, with the same prompt and session. It holds what the attempt holds alone as well:
     a thread goes on when the attempt that waits for it has been told to stop.
     """
-    manner = manner_of(agent)
-    call = manner.call
-    if manner.place is Place.LOOP:
-        if manner.wants_context:
+    spec = call_spec_of(agent)
+    call = spec.call
+    if spec.backend is BackendKind.LOOP:
+        if spec.wants_context:
             return call
 
         async def without_context(_ctx: TaskContext, **kwargs: Any) -> Any:

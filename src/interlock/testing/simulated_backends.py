@@ -20,8 +20,8 @@ from contextvars import Context
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from interlock.execution.backend import Backend, Caps, Job
-from interlock.execution.call_spec import Place
+from interlock.execution.backend import AttemptJob, Backend, Caps
+from interlock.execution.call_spec import BackendKind
 from interlock.execution.callables.coroutines import Coroutines
 from interlock.execution.ending import Ending, raised, returned
 from interlock.model.outcome import ErrorRecord, State
@@ -49,13 +49,13 @@ class Died(BaseException):
 
 def simulated_backends(
     loop: asyncio.AbstractEventLoop, coroutines: Coroutines, _orphaned: Callable[[int], None]
-) -> Mapping[Place, Backend]:
+) -> Mapping[BackendKind, Backend]:
     """Coroutines as ever; threads and processes that are tasks of the same loop."""
     return {
-        Place.LOOP: coroutines,
-        Place.THREAD: SimulatedThreads(loop),
-        Place.PROCESS: SimulatedProcesses(loop),
-        Place.COMMAND: SimulatedProcesses(loop),
+        BackendKind.LOOP: coroutines,
+        BackendKind.THREAD: SimulatedThreads(loop),
+        BackendKind.PROCESS: SimulatedProcesses(loop),
+        BackendKind.COMMAND: SimulatedProcesses(loop),
     }
 
 
@@ -67,7 +67,7 @@ class SimulatedThreads:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: AttemptJob) -> None:
         life = _live(_Mortal(job.call))
         task = self._loop.create_task(life, name=f"thread {job.name}", context=job.context)
         task.add_done_callback(partial(_report, job))
@@ -88,14 +88,14 @@ class SimulatedProcesses:
         self._loop = loop
         self._alive: dict[int, tuple[_Mortal, asyncio.Task[Ending]]] = {}
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: AttemptJob) -> None:
         mortal = _Mortal(partial(job.agent, *job.args, **(job.kwargs or {})))
         # Another process: it has none of our context variables.
         task = self._loop.create_task(_live(mortal), name=f"process {job.name}", context=Context())
         self._alive[job.token] = mortal, task
         task.add_done_callback(partial(self._over, job))
 
-    def _over(self, job: Job, task: asyncio.Task[Ending]) -> None:
+    def _over(self, job: AttemptJob, task: asyncio.Task[Ending]) -> None:
         del self._alive[job.token]
         _report(job, task)
 
@@ -155,7 +155,7 @@ async def _live(mortal: _Mortal) -> Ending:
         return raised(error)
 
 
-def _report(job: Job, task: asyncio.Task[Ending]) -> None:
+def _report(job: AttemptJob, task: asyncio.Task[Ending]) -> None:
     """Whatever became of it; a task that a fault strikes before its first step has no ending."""
     if task.cancelled():
         ending = raised(asyncio.CancelledError())

@@ -196,7 +196,7 @@ def _(original: Any) -> Any:
     return lambda self: None
 
 
-@plant("what is left of an earlier run holds nothing", life, "left_in", BUGS)
+@plant("what is left of an earlier run holds nothing", life, "orphans_in", BUGS)
 def _(original: Any) -> Any:
     return lambda workspace: ()
 

@@ -16,7 +16,7 @@ from interlock.model.task import Task
 from interlock.runtime.context import TaskContext
 from interlock.runtime.handle import Handle
 from interlock.runtime.log import LOGGER
-from interlock.runtime.orphans import left_in
+from interlock.runtime.orphans import orphans_in
 from interlock.runtime.runtime import Runtime
 from interlock.testing.simulated_ports import simulated_ports
 from interlock.testing.simulated_task import SimulatedTask
@@ -69,8 +69,8 @@ class Play:
                 )
         except Hung as hung:
             self.hung = hung
-        for leftover, _ in left_in(self._runtime(0)._workspace.root):
-            leftover.vacate()  # their loop is gone: what hangs in it holds nothing any more
+        for orphan, _ in orphans_in(self._runtime(0)._workspace.root):
+            orphan.release()  # their loop is gone: what hangs in it holds nothing any more
         return self
 
     async def main(self) -> None:

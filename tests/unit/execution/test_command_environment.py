@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from interlock.execution.backend import Errand
-from interlock.execution.commands.attempt_folder import Folder, remove_temporary, safe_name
-from interlock.execution.commands.environment import Places, as_bytes, filled, variables
+from interlock.execution.backend import CommandJob
+from interlock.execution.commands.attempt_folder import AttemptFolder, remove_temporary, safe_name
+from interlock.execution.commands.environment import AttemptPaths, as_bytes, filled, variables
 from interlock.model.command import command
 from interlock.model.redaction import Redaction
 
@@ -25,16 +25,16 @@ OURS = {
     "TMPDIR": "/elsewhere",
     "INTERLOCK_TASK": "of a run around ours",
 }
-PLACES = Places(Path("/w/tmp"), Path("/w/prompt.md"), None)
+PLACES = AttemptPaths(Path("/w/tmp"), Path("/w/prompt.md"), None)
 
 
-def errand(workspace: Path = Path("/w"), **options: Any) -> Errand:
+def command_job(workspace: Path = Path("/w"), **options: Any) -> CommandJob:
     made = command(["echo", "{prompt}"], **options)
-    return Errand(made, workspace, "run-1", "build/api", 2, "do it", Redaction(["hunter2222"]))
+    return CommandJob(made, workspace, "run-1", "build/api", 2, "do it", Redaction(["hunter2222"]))
 
 
 def test_only_what_is_on_the_list_is_seen() -> None:
-    assert variables(errand(), PLACES, OURS) == {
+    assert variables(command_job(), PLACES, OURS) == {
         "PATH": "/usr/bin",
         "HOME": "/home/u",
         "LC_ALL": "C.UTF-8",
@@ -48,14 +48,14 @@ def test_only_what_is_on_the_list_is_seen() -> None:
 
 
 def test_what_is_passed_on_by_name_is_seen_and_a_secret_only_then() -> None:
-    env = variables(errand(pass_env=["TOKEN", "https_proxy", "MISSING"]), PLACES, OURS)
+    env = variables(command_job(pass_env=["TOKEN", "https_proxy", "MISSING"]), PLACES, OURS)
     assert env["TOKEN"] == "hunter2222"
     assert env["https_proxy"] == "http://u:hunter2222@proxy"
     assert "MISSING" not in env
 
 
 def test_its_own_variables_come_last_and_may_have_the_prompt() -> None:
-    made = errand(env={"PATH": "/opt", "P": "<{prompt}>", "F": "{prompt_file}"})
+    made = command_job(env={"PATH": "/opt", "P": "<{prompt}>", "F": "{prompt_file}"})
     env = variables(made, PLACES, OURS)
     assert (env["PATH"], env["P"], env["F"]) == ("/opt", "<do it>", "/w/prompt.md")
 
@@ -104,12 +104,12 @@ def test_an_id_that_looks_like_the_name_of_another_has_another_name() -> None:
 
 
 def test_an_attempt_has_its_own_folder_which_goes_with_it(tmp_path: Path) -> None:
-    folder = Folder(errand(tmp_path), token=7)
-    assert folder.places.prompt_file.read_text() == "do it"
-    assert list(folder.places.tmp.iterdir()) == []
-    assert folder.places.tmp.stat().st_mode & 0o777 == 0o700
+    folder = AttemptFolder(command_job(tmp_path), token=7)
+    assert folder.paths.prompt_file.read_text() == "do it"
+    assert list(folder.paths.tmp.iterdir()) == []
+    assert folder.paths.tmp.stat().st_mode & 0o777 == 0o700
     assert (tmp_path / ".interlock/.gitignore").read_text() == "*\n"
-    locked = folder.places.tmp / "locked"
+    locked = folder.paths.tmp / "locked"
     (locked / "deep").mkdir(parents=True)
     locked.chmod(0)
     folder.log.write(b"hello\n")
@@ -120,9 +120,9 @@ def test_an_attempt_has_its_own_folder_which_goes_with_it(tmp_path: Path) -> Non
 
 
 def test_the_log_of_an_attempt_that_was_cut_off_is_not_overwritten(tmp_path: Path) -> None:
-    first = Folder(errand(tmp_path), token=7)
+    first = AttemptFolder(command_job(tmp_path), token=7)
     first.log.write(b"cut off\n")
-    second = Folder(errand(tmp_path), token=8)
+    second = AttemptFolder(command_job(tmp_path), token=8)
     second.close()
     assert second.log_name.endswith("/2-2.log")
     assert (tmp_path / first.log_name).read_text() == "cut off\n"
@@ -134,19 +134,19 @@ def test_the_log_of_an_attempt_that_was_cut_off_is_not_overwritten(tmp_path: Pat
 def test_a_private_home_is_the_same_for_every_attempt(tmp_path: Path) -> None:
     homes = []
     for token in (1, 2):
-        folder = Folder(errand(tmp_path, home="private"), token)
-        home = folder.places.home
+        folder = AttemptFolder(command_job(tmp_path, home="private"), token)
+        home = folder.paths.home
         assert home is not None
-        assert variables(errand(tmp_path), folder.places, OURS)["HOME"] == str(home)
+        assert variables(command_job(tmp_path), folder.paths, OURS)["HOME"] == str(home)
         homes.append(home)
         folder.close()
         assert home.is_dir()
-        assert os.path.commonpath([home, folder.places.tmp]) == str(tmp_path / ".interlock")
+        assert os.path.commonpath([home, folder.paths.tmp]) == str(tmp_path / ".interlock")
     assert homes[0] == homes[1]
 
 
 def test_standard_input_is_empty_unless_the_command_has_some(tmp_path: Path) -> None:
-    folder = Folder(errand(tmp_path), token=1)
+    folder = AttemptFolder(command_job(tmp_path), token=1)
     with folder.start("") as nothing:
         assert os.read(nothing, 100) == b""
     for _ in range(2):  # it may be tried again
@@ -156,7 +156,7 @@ def test_standard_input_is_empty_unless_the_command_has_some(tmp_path: Path) -> 
 
 
 def test_of_a_start_that_failed_nothing_stays(tmp_path: Path) -> None:
-    folder = Folder(errand(tmp_path), token=1)
+    folder = AttemptFolder(command_job(tmp_path), token=1)
     with pytest.raises(BlockingIOError), folder.start("Hä\n"):
         raise BlockingIOError
     assert not list((tmp_path / ".interlock/logs").rglob("*.log"))

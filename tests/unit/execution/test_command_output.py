@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from interlock.execution.commands.log_file import LogFile
-from interlock.execution.commands.output import LONGEST_RESULT, Found, Stream
+from interlock.execution.commands.output import LONGEST_RESULT, ErrorFinder, Stream
 from interlock.model.redaction import Redaction
 
 
 def printed(path: Path, *pieces: bytes, secrets: tuple[str, ...] = ()) -> Stream:
     log = LogFile(path)
-    stream = Stream(Redaction(secrets), log, Found({}))
+    stream = Stream(Redaction(secrets), log, ErrorFinder({}))
     for each in pieces:
         stream.take(each)
     stream.finish()
@@ -30,7 +30,7 @@ def test_the_result_is_what_was_printed_without_the_last_newline(tmp_path: Path)
 
 def test_a_line_is_in_the_log_as_soon_as_it_is_complete(tmp_path: Path) -> None:
     log = LogFile(tmp_path / "log")
-    stream = Stream(Redaction([]), log, Found({}))
+    stream = Stream(Redaction([]), log, ErrorFinder({}))
     stream.take(b"one\ntwo")
     assert (tmp_path / "log").read_text() == "one\n"
     stream.finish()
@@ -40,7 +40,7 @@ def test_a_line_is_in_the_log_as_soon_as_it_is_complete(tmp_path: Path) -> None:
 
 def test_lines_of_two_streams_are_not_mixed(tmp_path: Path) -> None:
     log = LogFile(tmp_path / "log")
-    out, err = (Stream(Redaction([]), log, Found({})) for _ in range(2))
+    out, err = (Stream(Redaction([]), log, ErrorFinder({})) for _ in range(2))
     out.take(b"half a ")
     err.take(b"an error\n")
     out.take(b"line\n")
@@ -109,7 +109,7 @@ def test_a_disk_that_is_full_ends_the_log_and_nothing_else(tmp_path: Path) -> No
     log = LogFile(tmp_path / "log")
     os.close(log._file)
     log._file = os.open("/dev/full", os.O_WRONLY)
-    stream = Stream(Redaction([]), log, Found({}))
+    stream = Stream(Redaction([]), log, ErrorFinder({}))
     stream.take(b"one\n")
     stream.take(b"two\n")
     stream.finish()
@@ -140,7 +140,7 @@ def test_a_disk_that_is_full_ends_the_log_and_nothing_else(tmp_path: Path) -> No
 def test_a_pattern_is_found_in_a_line_and_the_first_line_counts(
     output: list[bytes], kind: str, line: str | None, tmp_path: Path
 ) -> None:
-    found = Found(
+    found = ErrorFinder(
         {
             "auth_error": (r"HTTP\s+401",),
             "rate_limited": ("^limit$",),
@@ -166,7 +166,7 @@ def test_to_look_through_four_times_as_much_takes_about_four_times_as_long(
     """Not sixteen times, as it does where a pattern is tried on all of it at once."""
 
     def seconds(count: int) -> float:
-        found, text = Found({"a": (pattern,)}), character * count
+        found, text = ErrorFinder({"a": (pattern,)}), character * count
         begun = time.process_time()
         found.look(text)
         return time.process_time() - begun

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from interlock.execution.processes.supervised_attempt import LastWords
+from interlock.execution.processes.supervised_attempt import SupervisorMessages
 
 
 @pytest.mark.parametrize(
@@ -16,13 +16,13 @@ from interlock.execution.processes.supervised_attempt import LastWords
     ],
 )
 def test_two_lines_are_two_facts(said: list[bytes]) -> None:
-    words = LastWords()
+    words = SupervisorMessages()
     assert [words.take(each) for each in said].count(True) == 1
     assert (words.pid, words.started, words.cgroup, words.status) == (5, 6, "", 0)
 
 
 def test_a_failure_and_a_cgroup_are_heard() -> None:
-    words = LastWords()
+    words = SupervisorMessages()
     words.take(b"launched 5 6 /sys/fs/cgroup/a b\nfailed 2 run\n32512\n")
     assert words.cgroup == "/sys/fs/cgroup/a b"
     assert words.failure == (2, "run")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ParamSpec
 
 from interlock.errors import NotRunning
-from interlock.execution.backend import Job, Launched
+from interlock.execution.backend import AttemptJob, Launched
 from interlock.execution.callables.coroutines import Coroutines
 from interlock.execution.callables.threads import Threads
 from interlock.execution.ending import Ending
@@ -129,7 +129,7 @@ class World:
         if self.kind == "coroutines" and not asyncio.iscoroutinefunction(agent):
             call = functools.partial(_async, call)
         self.backend.submit(
-            Job(
+            AttemptJob(
                 self._token,
                 f"task-{self._token}",
                 call,

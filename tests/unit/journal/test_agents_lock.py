@@ -6,7 +6,7 @@ import os
 from contextlib import ExitStack
 from pathlib import Path
 
-from interlock.execution.processes.supervised_attempt import lent
+from interlock.execution.processes.supervised_attempt import inheritable_lock
 from interlock.journal.agents_lock import AgentsLock
 
 
@@ -20,7 +20,7 @@ def test_it_is_free_where_nobody_was(tmp_path: Path) -> None:
 def test_it_is_not_free_as_long_as_somebody_has_inherited_it(tmp_path: Path) -> None:
     lock = AgentsLock(tmp_path / "j.db")
     with ExitStack() as launching:
-        opened = [launching.enter_context(lent(lock.path)) for _ in range(2)]
+        opened = [launching.enter_context(inheritable_lock(lock.path)) for _ in range(2)]
         supervisors = [os.dup(each) for each in opened if each is not None]
     assert len(supervisors) == 2
     for each in supervisors:
@@ -30,5 +30,5 @@ def test_it_is_not_free_as_long_as_somebody_has_inherited_it(tmp_path: Path) -> 
 
 
 def test_without_a_journal_there_is_nothing_to_lend() -> None:
-    with lent(None) as nothing:
+    with inheritable_lock(None) as nothing:
         assert nothing is None

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 
-from interlock.execution.backend import Caps, Job
+from interlock.execution.backend import AttemptJob, Caps
 from interlock.execution.ending import Ending, raised, returned
 
 _REMINDERS = 4
@@ -52,7 +52,7 @@ class Coroutines:
                 opened.set_result(None)
             await self._closing
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: AttemptJob) -> None:
         assert self._group is not None, "open() comes first"
         run = self._run(job)
         try:
@@ -64,7 +64,7 @@ class Coroutines:
         self._tasks[job.token] = task
         task.add_done_callback(partial(self._report_unstarted, job))
 
-    async def _run(self, job: Job) -> None:
+    async def _run(self, job: AttemptJob) -> None:
         ending: Ending
         try:
             ending = returned(await job.call())
@@ -78,7 +78,7 @@ class Coroutines:
             self._forget(job.token)
         job.sink.ended(job.token, ending)
 
-    def _is_current(self, job: Job) -> bool:
+    def _is_current(self, job: AttemptJob) -> bool:
         try:
             return asyncio.current_task() is self._tasks.get(job.token)
         except RuntimeError:  # no loop runs at all
@@ -90,7 +90,7 @@ class Coroutines:
             reminder.cancel()
         return self._tasks.pop(token, None) is not None
 
-    def _report_unstarted(self, job: Job, task: asyncio.Task[None]) -> None:
+    def _report_unstarted(self, job: AttemptJob, task: asyncio.Task[None]) -> None:
         """A task that is cancelled before its first step never runs a line of its coroutine."""
         if self._forget(job.token):
             job.sink.ended(job.token, raised(asyncio.CancelledError()))

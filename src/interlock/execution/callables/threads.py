@@ -9,7 +9,7 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
 from interlock.errors import NotRunning
-from interlock.execution.backend import Caps, Job
+from interlock.execution.backend import AttemptJob, Caps
 from interlock.execution.ending import Ending, raised, returned
 
 _IDLE = 32
@@ -36,7 +36,7 @@ class Threads:
         self._idle: list[_Worker] = []
         self._closed = False
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: AttemptJob) -> None:
         worker = self._idle.pop() if self._idle else _Worker(self)
         try:
             worker.take(job)
@@ -46,7 +46,7 @@ class Threads:
     def cancel(self, token: int, grace: float) -> None:
         """Nothing: see above."""
 
-    def deliver(self, worker: _Worker, job: Job, ending: Ending) -> None:
+    def deliver(self, worker: _Worker, job: AttemptJob, ending: Ending) -> None:
         """Hand an ending over to the event loop; called on the thread."""
         worker.unheard = job.token
         try:
@@ -65,7 +65,7 @@ class Threads:
             worker.dismiss()
             worker.unheard = None
 
-    def _ended(self, worker: _Worker, job: Job, ending: Ending) -> None:
+    def _ended(self, worker: _Worker, job: AttemptJob, ending: Ending) -> None:
         worker.unheard = None
         if self._closed or len(self._idle) >= _IDLE:
             worker.dismiss()
@@ -85,13 +85,13 @@ class _Worker:
 
     def __init__(self, owner: Threads) -> None:
         self._owner = owner
-        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._jobs: SimpleQueue[AttemptJob | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._started = False
         self.unheard: int | None = None
         """The token of an attempt that the event loop has not yet been told the end of."""
 
-    def take(self, job: Job) -> None:
+    def take(self, job: AttemptJob) -> None:
         self._thread.name = job.name
         if not self._started:
             self._thread.start()
@@ -110,7 +110,7 @@ class _Worker:
             self._owner.deliver(self, job, ending)
             del job  # or an idle thread would keep an agent and its arguments alive
 
-    def _next(self) -> Job | None:
+    def _next(self) -> AttemptJob | None:
         while self.unheard is not None:
             try:
                 return self._jobs.get(timeout=PATIENCE)
@@ -119,7 +119,7 @@ class _Worker:
         return self._jobs.get()
 
 
-def _run(job: Job) -> Ending:
+def _run(job: AttemptJob) -> Ending:
     try:
         return returned(job.context.run(job.call))
     except BaseException as error:  # noqa: BLE001 - an agent may raise anything; it is its own

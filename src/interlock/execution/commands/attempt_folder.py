@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from interlock.execution.backend import Errand
-from interlock.execution.commands.environment import Places
+from interlock.execution.backend import CommandJob
+from interlock.execution.commands.environment import AttemptPaths
 from interlock.execution.commands.log_file import LogFile
 from interlock.execution.commands.removal import remove
 
@@ -28,17 +28,17 @@ _DIGESTED = re.compile(rf"-[0-9a-f]{{{_DIGEST}}}\Z")
 _LONGEST_NAME = 80
 
 
-class Folder:
+class AttemptFolder:
     """Of one attempt, from its beginning to its end."""
 
-    def __init__(self, errand: Errand, token: int) -> None:
-        self._errand = errand
-        self._ours = ours = own_folder(errand.workspace)
-        self._task = safe_name(errand.task_id)
-        self._tmp = ours / "tmp" / f"{errand.run_id}-{token}"
+    def __init__(self, command_job: CommandJob, token: int) -> None:
+        self._command_job = command_job
+        self._ours = ours = own_folder(command_job.workspace)
+        self._task = safe_name(command_job.task_id)
+        self._tmp = ours / "tmp" / f"{command_job.run_id}-{token}"
         self._log: LogFile | None = None
         try:
-            self.places = self._make_places()
+            self.paths = self._make_paths()
         except BaseException:
             remove(self._tmp)
             raise
@@ -53,7 +53,7 @@ class Folder:
     @property
     def log_name(self) -> str:
         """The log, as seen from the workspace."""
-        return self.log.path.relative_to(self._errand.workspace).as_posix()
+        return self.log.path.relative_to(self._command_job.workspace).as_posix()
 
     @contextmanager
     def start(self, text: str) -> Iterator[int]:
@@ -85,29 +85,29 @@ class Folder:
         remove(self._tmp)
 
     def _open_log(self) -> LogFile:
-        folder = self._ours / "logs" / self._errand.run_id / self._task
+        folder = self._ours / "logs" / self._command_job.run_id / self._task
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        name, count = str(self._errand.attempt), 1
+        name, count = str(self._command_job.attempt), 1
         while True:
             try:
                 return LogFile(folder / f"{name}.log")
             except FileExistsError:
                 # An attempt that was cut off does not count, so the next one has its number.
                 count += 1
-                name = f"{self._errand.attempt}-{count}"
+                name = f"{self._command_job.attempt}-{count}"
 
-    def _make_places(self) -> Places:
+    def _make_paths(self) -> AttemptPaths:
         remove(self._tmp)
         tmp = self._tmp / "tmp"
         tmp.mkdir(mode=0o700, parents=True)
         self._tmp.chmod(0o700)
         prompt_file = self._tmp / "prompt.md"
-        _write(prompt_file, self._errand.prompt)
+        _write(prompt_file, self._command_job.prompt)
         home = None
-        if self._errand.command.home == "private":
-            home = self._ours / "home" / self._errand.run_id / self._task
+        if self._command_job.command.home == "private":
+            home = self._ours / "home" / self._command_job.run_id / self._task
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return Places(tmp, prompt_file, home)
+        return AttemptPaths(tmp, prompt_file, home)
 
 
 def own_folder(workspace: Path) -> Path:

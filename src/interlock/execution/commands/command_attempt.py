@@ -12,19 +12,19 @@ from dataclasses import replace
 from functools import partial
 from typing import IO
 
-from interlock.execution.backend import Job, Launched
-from interlock.execution.commands.attempt_folder import Folder
+from interlock.execution.backend import AttemptJob, Launched
+from interlock.execution.commands.attempt_folder import AttemptFolder
 from interlock.execution.commands.environment import (
     argument,
     as_bytes,
     filled,
     variables,
 )
-from interlock.execution.commands.launch import Call, containment, launch
-from interlock.execution.commands.output import Found, Stream
+from interlock.execution.commands.launch import ProgramCall, containment, launch
+from interlock.execution.commands.output import ErrorFinder, Stream
 from interlock.execution.commands.verdict import (
     CANNOT_START,
-    Ran,
+    FinishedProgram,
     failed,
     verdict,
     verdict_of_check,
@@ -32,11 +32,11 @@ from interlock.execution.commands.verdict import (
 from interlock.execution.ending import Ending
 from interlock.execution.processes.shortage import raise_limit_of_files
 from interlock.execution.processes.supervised_attempt import (
-    Guarded,
-    LastWords,
-    Reports,
+    AttemptReports,
     SupervisedAttempt,
-    lent,
+    SupervisorLink,
+    SupervisorMessages,
+    inheritable_lock,
     receive,
 )
 from interlock.execution.processes.sweep import sweep
@@ -50,66 +50,72 @@ _LAST_CHUNKS = 32
 class CommandAttempt(SupervisedAttempt):
     """Runs a program under supervision, and takes in what it prints."""
 
-    def __init__(self, job: Job, reports: Reports, wanted: str | None) -> None:
+    def __init__(self, job: AttemptJob, reports: AttemptReports, wanted: str | None) -> None:
         super().__init__(job, reports)
-        assert job.errand is not None
-        self._errand = job.errand
+        assert job.command_job is not None
+        self._command_job = job.command_job
         self._wanted = wanted
 
     def live(self) -> Ending | None:
-        folder = self.patiently(partial(Folder, self._errand, self.job.token))
+        folder = self.patiently(partial(AttemptFolder, self._command_job, self.job.token))
         try:
             ending = self._perform(folder)
         finally:
             folder.close()
         if ending.error is not None:
-            said = self._errand.redaction.text(ending.error.message)
+            said = self._command_job.redaction.text(ending.error.message)
             if self.was_told:
                 said += " (after it was told to stop)"
             ending = ending._replace(error=replace(ending.error, message=said))
         return ending
 
-    def _perform(self, folder: Folder) -> Ending:
-        command, prompt = self._errand.command, self._errand.prompt
-        file = folder.places.prompt_file
+    def _perform(self, folder: AttemptFolder) -> Ending:
+        command, prompt = self._command_job.command, self._command_job.prompt
+        file = folder.paths.prompt_file
         argv = [filled(each, prompt, file) for each in command.argv]
         try:
             stdin = filled(command.stdin, prompt, file)
-            ran = self._run_program(folder, argv, stdin, Found(command.errors))
+            ran = self._run_program(folder, argv, stdin, ErrorFinder(command.errors))
         except ValueError as error:  # text that the system cannot take
             return failed(CANNOT_START, f"{command.name} cannot be started: {error}")
         ending = verdict(command.name, ran)
         if ending.status is State.SUCCEEDED and command.check is not None:
-            check = self._run_program(folder, ["/bin/sh", "-c", command.check], "", Found({}))
+            check = self._run_program(folder, ["/bin/sh", "-c", command.check], "", ErrorFinder({}))
             return verdict_of_check(command.check, check) or ending
         return ending
 
-    def _run_program(self, folder: Folder, argv: list[str], stdin: str, found: Found) -> Ran:
+    def _run_program(
+        self, folder: AttemptFolder, argv: list[str], stdin: str, found: ErrorFinder
+    ) -> FinishedProgram:
         """Run a program until nothing of it is left."""
-        call = Call(
+        call = ProgramCall(
             self._wanted or self.patiently(containment),
-            os.fsencode(self._errand.workspace),
+            os.fsencode(self._command_job.workspace),
             [argument(each) for each in argv],
-            as_bytes(variables(self._errand, folder.places, os.environ)),
+            as_bytes(variables(self._command_job, folder.paths, os.environ)),
             raise_limit_of_files(),
         )
-        words = LastWords()
-        with self.guarded(partial(self._start, call, folder, stdin)) as guarded:
-            streams = [Stream(self._errand.redaction, folder.log, found) for _ in range(2)]
-            self._follow(guarded, streams, words, partial(self._tell, call, folder, words))
-            clean = guarded.supervisor.wait() == 0
+        words = SupervisorMessages()
+        with self.supervised(partial(self._start, call, folder, stdin)) as supervised:
+            streams = [Stream(self._command_job.redaction, folder.log, found) for _ in range(2)]
+            self._follow(supervised, streams, words, partial(self._tell, call, folder, words))
+            clean = supervised.supervisor.wait() == 0
         if not clean:
             # Somebody has killed the supervisor: what it watched is known by its variables.
             lost = Launched(words.pid, words.started, call.containment, words.cgroup)
             sweep([lost], [self.job.marks], just_lost=True)
         for each in streams:
             each.finish()
-        return Ran(argv, words, streams[0], streams[1], found)
+        return FinishedProgram(argv, words, streams[0], streams[1], found)
 
     def _start(
-        self, call: Call, folder: Folder, text: str, control: socket.socket
+        self, call: ProgramCall, folder: AttemptFolder, text: str, control: socket.socket
     ) -> subprocess.Popen[bytes]:
-        with folder.start(text) as stdin, lent(self.job.lock) as lock, ExitStack() as ours:
+        with (
+            folder.start(text) as stdin,
+            inheritable_lock(self.job.lock) as lock,
+            ExitStack() as ours,
+        ):
             # Not left to Popen: where it gets only one of two pipes, it leaves that open (3.11).
             with ExitStack() as theirs:
                 (out, out_end), (err, err_end) = (_pipe(ours, theirs) for _ in range(2))
@@ -119,10 +125,14 @@ class CommandAttempt(SupervisedAttempt):
             return supervisor
 
     def _follow(
-        self, guarded: Guarded, streams: list[Stream], words: LastWords, tell: Callable[[], None]
+        self,
+        supervised: SupervisorLink,
+        streams: list[Stream],
+        words: SupervisorMessages,
+        tell: Callable[[], None],
     ) -> None:
         """Take in what is printed and said, until the supervisor is done."""
-        supervisor, control = guarded
+        supervisor, control = supervised
         assert supervisor.stdout is not None
         assert supervisor.stderr is not None
         with supervisor.stdout, supervisor.stderr:
@@ -147,7 +157,7 @@ class CommandAttempt(SupervisedAttempt):
                     if not _pass_on(fd, stream):
                         break
 
-    def _tell(self, call: Call, folder: Folder, words: LastWords) -> None:
+    def _tell(self, call: ProgramCall, folder: AttemptFolder, words: SupervisorMessages) -> None:
         found = words.pid, words.started, call.containment, words.cgroup
         self.reports.launched(self.job, Launched(*found, log=folder.log_name))
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from interlock.execution.backend import Errand, marks
+from interlock.execution.backend import CommandJob, marks
 from interlock.model.redaction import Redaction
 
 _PLACE = re.compile(r"\{prompt(_file)?\}")
@@ -28,7 +28,7 @@ _ALLOWED = frozenset(
 """Where programs, the user and their settings are, how to speak, and the way to the network."""
 
 
-class Places(NamedTuple):
+class AttemptPaths(NamedTuple):
     """The folders and files that belong to one attempt."""
 
     tmp: Path
@@ -41,21 +41,23 @@ def filled(text: str, prompt: str, prompt_file: Path) -> str:
     return _PLACE.sub(lambda found: str(prompt_file) if found[1] else prompt, text)
 
 
-def variables(errand: Errand, places: Places, ours: Mapping[str, str]) -> dict[str, str]:
+def variables(
+    command_job: CommandJob, places: AttemptPaths, ours: Mapping[str, str]
+) -> dict[str, str]:
     """The environment of a program, made of `ours` and what it is given."""
-    command = errand.command
+    command = command_job.command
     env = {name: value for name, value in ours.items() if _is_allowed(name)}
-    env = _without_secrets(env, errand.redaction)
-    known = {**errand.secrets, **ours}
+    env = _without_secrets(env, command_job.redaction)
+    known = {**command_job.secrets, **ours}
     env |= {name: known[name] for name in command.pass_env if name in known}
     if places.home is not None:
         env["HOME"] = str(places.home)
     env["TMPDIR"] = str(places.tmp)
     for name, value in command.env.items():
-        env[name] = filled(value, errand.prompt, places.prompt_file)
-    env["INTERLOCK_ATTEMPT"] = str(errand.attempt)
-    env["INTERLOCK_WORKSPACE"] = str(errand.workspace)
-    return env | marks(errand.run_id, errand.task_id)
+        env[name] = filled(value, command_job.prompt, places.prompt_file)
+    env["INTERLOCK_ATTEMPT"] = str(command_job.attempt)
+    env["INTERLOCK_WORKSPACE"] = str(command_job.workspace)
+    return env | marks(command_job.run_id, command_job.task_id)
 
 
 def _is_allowed(name: str) -> bool:

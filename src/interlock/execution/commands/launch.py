@@ -22,7 +22,7 @@ from interlock.execution.processes.containment import (
     be_private,
 )
 from interlock.execution.processes.shortage import is_shortage
-from interlock.execution.processes.supervised_attempt import LastWords
+from interlock.execution.processes.supervised_attempt import SupervisorMessages
 
 CONTAINMENTS = (NAMESPACE, CGROUP, SUBREAPER, GROUP)
 """The strongest first."""
@@ -42,7 +42,7 @@ _ITS_OWN = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH"
 _LONGEST_TRY = 10.0
 
 
-class Call(NamedTuple):
+class ProgramCall(NamedTuple):
     """What is to be run, as the system takes it. Without arguments: a try of the containment."""
 
     containment: str
@@ -54,7 +54,7 @@ class Call(NamedTuple):
 
 
 def launch(
-    call: Call,
+    call: ProgramCall,
     control: socket.socket,
     stdin: int | IO[bytes],
     stdout: int | IO[bytes],
@@ -144,7 +144,7 @@ def works(containment: str) -> bool:
         control, theirs = socket.socketpair()
         with control:
             with theirs:
-                call = Call(containment, b"/", [], {})
+                call = ProgramCall(containment, b"/", [], {})
                 nothing = subprocess.DEVNULL
                 supervisor = launch(call, theirs, nothing, hold, nothing)
             os.close(hold)
@@ -155,7 +155,7 @@ def works(containment: str) -> bool:
                 supervisor.kill()
                 supervisor.wait()
                 return False
-            words = LastWords()
+            words = SupervisorMessages()
             while said := control.recv(4096):
                 words.take(said)
         os.set_blocking(held, False)

@@ -18,7 +18,7 @@ _AT_ONCE = 2_000
 _SHOWN = 500
 
 
-class Found:
+class ErrorFinder:
     """The first line of output that says that something is wrong, and in which way."""
 
     def __init__(self, errors: Mapping[str, tuple[str, ...]]) -> None:
@@ -71,7 +71,7 @@ class Found:
 class Stream:
     """One stream on its way: bytes come in, whole lines go out."""
 
-    def __init__(self, redaction: Redaction, log: LogFile, found: Found) -> None:
+    def __init__(self, redaction: Redaction, log: LogFile, found: ErrorFinder) -> None:
         self._clean = Cleaner()
         self._redact = redaction.stream()
         self._log = log

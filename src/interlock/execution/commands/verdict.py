@@ -6,10 +6,10 @@ import errno
 import os
 from typing import NamedTuple
 
-from interlock.execution.commands.output import Found, Stream
+from interlock.execution.commands.output import ErrorFinder, Stream
 from interlock.execution.ending import Ending
 from interlock.execution.processes.shortage import is_shortage
-from interlock.execution.processes.supervised_attempt import LastWords, exit_code, in_words
+from interlock.execution.processes.supervised_attempt import SupervisorMessages, exit_code, in_words
 from interlock.model.outcome import ErrorRecord, State
 
 CRASHED = "crashed"
@@ -20,14 +20,14 @@ _FOR_GOOD = frozenset({"auth_error", CANNOT_START})
 _SHOWN = 500
 
 
-class Ran(NamedTuple):
+class FinishedProgram(NamedTuple):
     """A program that has come to its end."""
 
     argv: list[str]
-    words: LastWords
+    words: SupervisorMessages
     out: Stream
     err: Stream
-    found: Found
+    found: ErrorFinder
 
     @property
     def how(self) -> str:
@@ -43,7 +43,7 @@ def failed(kind: str, message: str, *, passing: bool = False) -> Ending:
     return Ending(State.FAILED, None, ErrorRecord(kind, message, "", retryable))
 
 
-def verdict(name: str, ran: Ran) -> Ending:
+def verdict(name: str, ran: FinishedProgram) -> Ending:
     """The ending of an agent: what it printed, or what is wrong. Never the exit code alone."""
     words, found = ran.words, ran.found
     if words.failure is not None:
@@ -56,14 +56,14 @@ def verdict(name: str, ran: Ran) -> Ending:
     return Ending(State.SUCCEEDED, ran.out.result())
 
 
-def verdict_of_check(check: str, ran: Ran) -> Ending | None:
+def verdict_of_check(check: str, ran: FinishedProgram) -> Ending | None:
     """The ending of an agent whose check did not succeed; None if it did."""
     if ran.words.status == 0 and ran.words.failure is None:
         return None
     return failed(NO_EFFECT, f"the check {check!r} {ran.how}{_last(ran)}")
 
 
-def _last(ran: Ran) -> str:
+def _last(ran: FinishedProgram) -> str:
     line = ran.err.last_line or ran.out.last_line
     return f": {line}" if line else ""
 

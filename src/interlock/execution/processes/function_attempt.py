@@ -16,16 +16,16 @@ from pathlib import Path
 from interlock.errors import NotAnAgent
 from interlock.execution.backend import Launched
 from interlock.execution.ending import Ending
-from interlock.execution.processes import main_script as process_main
+from interlock.execution.processes import main_script
 from interlock.execution.processes.inbox import Inbox
 from interlock.execution.processes.process_agent import Process
 from interlock.execution.processes.supervised_attempt import (
-    Guarded,
-    LastWords,
     SupervisedAttempt,
+    SupervisorLink,
+    SupervisorMessages,
     exit_code,
     in_words,
-    lent,
+    inheritable_lock,
     receive,
 )
 from interlock.execution.processes.supervisor import USUAL
@@ -48,16 +48,16 @@ class FunctionAttempt(SupervisedAttempt):
     def live(self) -> Ending | None:
         call = self._pack()
         work, theirs = self.patiently(socket.socketpair)
-        with work, theirs, self.guarded(partial(self._launch, theirs)) as guarded:
+        with work, theirs, self.supervised(partial(self._launch, theirs)) as supervised:
             theirs.close()
-            return self._follow(guarded, work, call)
+            return self._follow(supervised, work, call)
 
     def _pack(self) -> bytes:
         agent = self.job.agent
         function = agent.function if isinstance(agent, Process) else agent
         try:
             call = (function, self.job.args, self.job.kwargs or {})
-            return pack_call(call, process_main.find())
+            return pack_call(call, main_script.find())
         except Exception as error:
             raise NotAnAgent(
                 f"{function!r} or one of its arguments cannot be sent to a process: {error}. "
@@ -68,7 +68,7 @@ class FunctionAttempt(SupervisedAttempt):
         """Start an interpreter. A fork of ours would copy the locks of threads it does not have."""
         fds = [control.fileno(), work.fileno()]
         flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
-        with lent(self.job.lock) as lock:
+        with inheritable_lock(self.job.lock) as lock:
             boot = _BOOT.format(root=_ROOT, control=fds[0], work=fds[1], lock=lock)
             return subprocess.Popen(
                 [sys.executable, *flags, "-P", "-c", boot, self.job.name],
@@ -78,14 +78,16 @@ class FunctionAttempt(SupervisedAttempt):
                 env={**os.environ, **self.job.marks},
             )
 
-    def _follow(self, guarded: Guarded, work: socket.socket, call: bytes) -> Ending | None:
-        control = guarded.control
+    def _follow(
+        self, supervised: SupervisorLink, work: socket.socket, call: bytes
+    ) -> Ending | None:
+        control = supervised.control
         with suppress(OSError):  # it has died; how is seen below
             work.sendall(frame(call))
             work.sendall(call)
         del call
         work.setblocking(False)
-        inbox, words = Inbox(), LastWords()
+        inbox, words = Inbox(), SupervisorMessages()
         poll = select.poll()
         poll.register(work, select.POLLIN)
         poll.register(control, select.POLLIN)
@@ -106,7 +108,7 @@ class FunctionAttempt(SupervisedAttempt):
         while data := receive(work):
             inbox.take(data)
         self._report_answer(inbox)
-        if guarded.supervisor.wait() != 0:
+        if supervised.supervisor.wait() != 0:
             _clean_up_without_supervisor(work, inbox)
             sweep([], [self.job.marks])
         return None if self.has_ended else self._death(words, inbox)
@@ -122,7 +124,7 @@ class FunctionAttempt(SupervisedAttempt):
         self.has_ended = True
         self.reports.ended(self.job, ending)
 
-    def _death(self, words: LastWords, inbox: Inbox) -> Ending:
+    def _death(self, words: SupervisorMessages, inbox: Inbox) -> Ending:
         """The ending of a process that gave no answer."""
         if inbox.is_spoilt:
             text = "the agent wrote into a pipe of Interlock's, so its answer cannot be read"

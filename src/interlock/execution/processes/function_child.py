@@ -14,11 +14,11 @@ from typing import Any, NoReturn
 
 from interlock.errors import NotAnAgent
 from interlock.execution.ending import Ending, raised, returned
-from interlock.execution.processes import main_script as process_main
+from interlock.execution.processes import main_script
 from interlock.execution.processes.supervisor import Supervisor
 from interlock.execution.processes.wire import (
     HEAD,
-    Call,
+    FunctionCall,
     frame,
     length,
     pack_ending,
@@ -72,7 +72,7 @@ def _ignore(*_: object) -> None:
     """Not SIG_IGN, which the children of this process would inherit."""
 
 
-def _perform(call: Call, work: int) -> Ending:
+def _perform(call: FunctionCall, work: int) -> Ending:
     sys.path[:] = call.path
     sys.argv[:] = call.argv
     if call.script is not None:
@@ -95,13 +95,13 @@ async def _cancellable(agent: Coroutine[Any, Any, Any]) -> Any:
     return await value if iscoroutine(value) else value
 
 
-def _import_script(script: process_main.Script, work: int) -> Ending | None:
+def _import_script(script: main_script.MainScript, work: int) -> Ending | None:
     def refuse(reason: str) -> None:
         _send(work, pack_ending(_failure(NotAnAgent(reason))))
         os._exit(1)
 
     try:
-        process_main.import_again(script, refuse)
+        main_script.import_again(script, refuse)
     except BaseException as error:  # noqa: BLE001 - it is the user's script, and may do anything
         ending = _failure(error)
         assert ending.error is not None
@@ -125,7 +125,7 @@ def _send(work: int, body: bytes) -> None:
             rest = rest[os.write(work, rest) :]
 
 
-def _receive(work: int) -> Call:
+def _receive(work: int) -> FunctionCall:
     return unpack_call(_exactly(work, length(_exactly(work, HEAD))))
 
 

@@ -23,27 +23,27 @@ UNGUARDED = (
 )
 
 
-class Script(NamedTuple):
+class MainScript(NamedTuple):
     """Where the running script comes from."""
 
     path: str
     package: str
 
 
-def find() -> Script | None:
+def find() -> MainScript | None:
     """The script that this process was started with; None in a notebook or at a prompt."""
     main = sys.modules["__main__"]
     path = getattr(main, "__file__", None)
     if path is None or not os.path.isfile(path):
         return None
-    return Script(os.path.abspath(path), getattr(main, "__package__", None) or "")
+    return MainScript(os.path.abspath(path), getattr(main, "__package__", None) or "")
 
 
 _refuse: Callable[[], None] | None = None
 """Set while the script is being imported again."""
 
 
-def import_again(script: Script, refuse: Callable[[str], None]) -> None:
+def import_again(script: MainScript, refuse: Callable[[str], None]) -> None:
     """Import the script in the process of an agent; `refuse` ends that process, with a reason."""
     global _refuse  # noqa: PLW0603 - the module is the state: a process has one script
     module = ModuleType(AGAIN)

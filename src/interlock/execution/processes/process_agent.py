@@ -11,7 +11,7 @@ from types import FunctionType
 from typing import Any, Generic, TypeVar
 
 from interlock.errors import NotAnAgent
-from interlock.execution.processes import main_script as process_main
+from interlock.execution.processes import main_script
 
 T = TypeVar("T")
 
@@ -67,7 +67,7 @@ def _check_name(fn: Callable[..., Any]) -> None:
             f"{inner.__qualname__} is defined inside a function, where no other process can find "
             f"it. {_INSTEAD}"
         )
-    if inner.__module__ == "__main__" and process_main.find() is None:
+    if inner.__module__ == "__main__" and main_script.find() is None:
         raise NotAnAgent(
             f"{inner.__qualname__} was typed in or comes from a notebook: there is no file from "
             f"which another process could import it. Move it to a module and import it from there."

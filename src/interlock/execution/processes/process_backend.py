@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from interlock.execution.backend import Caps, Job, Launched
+from interlock.execution.backend import AttemptJob, Caps, Launched
 from interlock.execution.callables.threads import PATIENCE
 from interlock.execution.commands.command_attempt import CommandAttempt
 from interlock.execution.ending import Ending, raised
@@ -42,7 +42,7 @@ class Processes:
         self._attempts: dict[int, SupervisedAttempt] = {}
         self._last_resorts: dict[int, asyncio.TimerHandle] = {}
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: AttemptJob) -> None:
         refuse_to_start_again()
         raise_limit_of_files()
         try:
@@ -56,7 +56,7 @@ class Processes:
             self._attempts.pop(job.token, None)
             job.sink.ended(job.token, raised(error))
 
-    def _attempt(self, job: Job) -> SupervisedAttempt:
+    def _attempt(self, job: AttemptJob) -> SupervisedAttempt:
         return FunctionAttempt(job, self)
 
     def cancel(self, token: int, grace: float) -> None:
@@ -71,17 +71,17 @@ class Processes:
     async def close(self) -> None:
         """Nothing idles here."""
 
-    def launched(self, job: Job, launched: Launched) -> None:
+    def launched(self, job: AttemptJob, launched: Launched) -> None:
         """Tell of the process of an attempt; called on its thread."""
         with suppress(RuntimeError):  # the loop is closed; `over` sees to that
             self._loop.call_soon_threadsafe(job.sink.launched, job.token, launched)
 
-    def ended(self, job: Job, ending: Ending) -> None:
+    def ended(self, job: AttemptJob, ending: Ending) -> None:
         """Report an ending; called on the thread of an attempt, of which something is left."""
         with suppress(RuntimeError):  # the loop is closed; `over` sees to that
             self._loop.call_soon_threadsafe(partial(job.sink.ended, job.token, ending, gone=False))
 
-    def over(self, job: Job, ending: Ending | None) -> None:
+    def over(self, job: AttemptJob, ending: Ending | None) -> None:
         """Report that nothing is left, and the ending if that is new; last act of its thread."""
         heard = threading.Event()
         try:
@@ -95,7 +95,7 @@ class Processes:
                 self._on_orphan(job.token)
                 return
 
-    def _over(self, job: Job, ending: Ending | None, heard: threading.Event) -> None:
+    def _over(self, job: AttemptJob, ending: Ending | None, heard: threading.Event) -> None:
         heard.set()
         del self._attempts[job.token]
         last_resort = self._last_resorts.pop(job.token, None)
@@ -125,5 +125,5 @@ class Commands(Processes):
     def cancel(self, token: int, grace: float) -> None:
         super().cancel(token, min(grace, LONGEST_GRACE))
 
-    def _attempt(self, job: Job) -> SupervisedAttempt:
+    def _attempt(self, job: AttemptJob) -> SupervisedAttempt:
         return CommandAttempt(job, self, self._containment)

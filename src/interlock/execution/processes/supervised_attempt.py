@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from interlock.execution.backend import Job, Launched
+from interlock.execution.backend import AttemptJob, Launched
 from interlock.execution.ending import Ending, raised
 from interlock.execution.processes.shortage import Made, patiently
 from interlock.system.file_locks import FileLock
@@ -22,20 +22,20 @@ from interlock.system.file_locks import FileLock
 _CHUNK = 1 << 16
 
 
-class Reports(Protocol):
+class AttemptReports(Protocol):
     """Who is told of an attempt; called on its thread."""
 
-    def launched(self, job: Job, launched: Launched) -> None:
+    def launched(self, job: AttemptJob, launched: Launched) -> None:
         """Its process is there."""
 
-    def ended(self, job: Job, ending: Ending) -> None:
+    def ended(self, job: AttemptJob, ending: Ending) -> None:
         """It has answered, and something of it is left."""
 
-    def over(self, job: Job, ending: Ending | None) -> None:
+    def over(self, job: AttemptJob, ending: Ending | None) -> None:
         """Nothing is left; the ending, if that is new."""
 
 
-class Guarded(NamedTuple):
+class SupervisorLink(NamedTuple):
     """A supervisor that was started, and the line to it."""
 
     supervisor: subprocess.Popen[bytes]
@@ -49,7 +49,7 @@ class SupervisedAttempt:
     to die with its parent dies when the *thread* ends that has started it.
     """
 
-    def __init__(self, job: Job, reports: Reports) -> None:
+    def __init__(self, job: AttemptJob, reports: AttemptReports) -> None:
         self.job = job
         self.reports = reports
         self.has_ended = False
@@ -57,7 +57,7 @@ class SupervisedAttempt:
         self._lock = threading.Lock()
         self._told: float | None = None
         self._stop = threading.Event()
-        self._now: Guarded | None = None
+        self._now: SupervisorLink | None = None
         self._thread = threading.Thread(target=self._run, name=job.name, daemon=True)
 
     def start(self) -> None:
@@ -86,35 +86,37 @@ class SupervisedAttempt:
         raise NotImplementedError
 
     @contextmanager
-    def guarded(
+    def supervised(
         self, launch: Callable[[socket.socket], subprocess.Popen[bytes]]
-    ) -> Iterator[Guarded]:
+    ) -> Iterator[SupervisorLink]:
         """Start a supervisor. When this is left, it has ended."""
-        guarded = self.patiently(partial(self._launched, launch))
-        with guarded.control:
+        supervised = self.patiently(partial(self._launched, launch))
+        with supervised.control:
             with self._lock:
-                self._now = guarded
+                self._now = supervised
                 self._tell_supervisor()
             try:
-                yield guarded
+                yield supervised
             finally:
                 with self._lock:
                     self._now = None
                 # If we got here by a bug of ours, this ends the process as well.
-                guarded.control.close()
-                guarded.supervisor.wait()
+                supervised.control.close()
+                supervised.supervisor.wait()
 
     def patiently(self, make: Callable[[], Made]) -> Made:
         """Make something, also if the system is short of what it takes; unless it is to stop."""
         return patiently(make, self._stop.wait)
 
-    def _launched(self, launch: Callable[[socket.socket], subprocess.Popen[bytes]]) -> Guarded:
+    def _launched(
+        self, launch: Callable[[socket.socket], subprocess.Popen[bytes]]
+    ) -> SupervisorLink:
         control, theirs = socket.socketpair()
         try:
             with theirs:
                 if self.was_told:
                     raise asyncio.CancelledError("the agent was told to stop before it started")
-                return Guarded(launch(theirs), control)
+                return SupervisorLink(launch(theirs), control)
         except BaseException:
             control.close()
             raise
@@ -134,7 +136,7 @@ class SupervisedAttempt:
 
 
 @contextmanager
-def lent(lock: Path | None) -> Iterator[int | None]:
+def inheritable_lock(lock: Path | None) -> Iterator[int | None]:
     """A descriptor with a shared lock, for a supervisor to inherit: it is locked from the first.
 
     We do not keep it ourselves. What a dead coordinator's supervisors hold says that they live.
@@ -147,7 +149,7 @@ def lent(lock: Path | None) -> Iterator[int | None]:
         yield shared.fileno()
 
 
-class LastWords:
+class SupervisorMessages:
     """What a supervisor has said so far, line by line."""
 
     def __init__(self) -> None:

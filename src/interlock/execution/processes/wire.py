@@ -16,7 +16,7 @@ from types import FunctionType
 from typing import Any, NamedTuple, TypeAlias
 
 from interlock.execution.ending import Ending, raised
-from interlock.execution.processes.main_script import AGAIN, Script
+from interlock.execution.processes.main_script import AGAIN, MainScript
 from interlock.execution.processes.process_agent import Process
 from interlock.model.outcome import ErrorRecord, State
 
@@ -44,12 +44,12 @@ Agent: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 """A function, its arguments, its keyword arguments."""
 
 
-class Call(NamedTuple):
+class FunctionCall(NamedTuple):
     """What a process needs before it can unpickle its agent, and the agent itself."""
 
     path: list[str]
     argv: list[str]
-    script: Script | None
+    script: MainScript | None
     """None if nothing that is sent comes from the script."""
     agent: bytes
 
@@ -59,19 +59,19 @@ class Call(NamedTuple):
         return function, args, kwargs
 
 
-def pack_call(agent: Agent, script: Script | None) -> bytes:
+def pack_call(agent: Agent, script: MainScript | None) -> bytes:
     """A call, ready to be sent. Raises whatever pickling raises."""
     buffer = BytesIO()
     _Pickler(buffer, pickle.HIGHEST_PROTOCOL).dump(agent)
     sent = buffer.getvalue()
     needed = script if b"__main__" in sent else None
-    return pickle.dumps(tuple(Call(list(sys.path), list(sys.argv), needed, sent)))
+    return pickle.dumps(tuple(FunctionCall(list(sys.path), list(sys.argv), needed, sent)))
 
 
-def unpack_call(body: bytes) -> Call:
+def unpack_call(body: bytes) -> FunctionCall:
     """A call that was received."""
     path, argv, script, agent = pickle.loads(body)
-    return Call(path, argv, script, agent)
+    return FunctionCall(path, argv, script, agent)
 
 
 class _Pickler(pickle.Pickler):

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interlock.errors import InvalidOption, UnknownDependency, UsageError
-from interlock.execution.call_spec import Manner, manner_of
+from interlock.execution.call_spec import CallSpec, call_spec_of
 from interlock.journal.schema.codec import Codec
 from interlock.kernel import stimuli as s
 from interlock.model.claim import Claim
@@ -32,14 +32,14 @@ class Prepared(NamedTuple):
     """A task that was looked through, as the kernel takes it, and how its agent is called."""
 
     task: Task
-    manner: Manner
+    spec: CallSpec
 
 
 def prepare(shell: Shell, task: Task, known: dict[Claim, Claim] | None = None) -> Prepared:
     """Look through a task and bring it into the form the kernel takes. From any thread."""
     if shell.agents is not None:
         task = with_agent_defaults(task, shell.agents)
-    return Prepared(_resolved(shell, task, {} if known is None else known), _manner(task))
+    return Prepared(_resolved(shell, task, {} if known is None else known), _call_spec(task))
 
 
 def submit(
@@ -95,8 +95,8 @@ class _Batch:
             task = shell.remembered.as_known(task)
         if not isinstance(given, Prepared) or task is not given.task:
             given = prepare(shell, task, self._claims)
-        resolved, manner = given
-        handle: Handle[Any] = Handle(self._submission, resolved, manner)
+        resolved, spec = given
+        handle: Handle[Any] = Handle(self._submission, resolved, spec)
         if key is not None:
             self._keys[key] = handle
         found = None if shell.remembered is None else shell.remembered.find(resolved)
@@ -192,7 +192,7 @@ def _is_done(shell: Shell, earlier: Handle[Any], task: Task) -> bool:
     if earlier.outcome is None or not earlier.outcome.succeeded:
         return False
     again = task.replace(id=earlier.task.id, claims=earlier.task.claims)
-    if earlier._manner is None and shell.remembered is not None:
+    if earlier._call_spec is None and shell.remembered is not None:
         return shell.remembered.is_same(again) is True  # of its agent only the name is known
     codec = Codec()
     return codec.task(earlier.task)[1] == codec.task(again)[1]
@@ -200,19 +200,19 @@ def _is_done(shell: Shell, earlier: Handle[Any], task: Task) -> bool:
 
 def check_agent(task: Task) -> None:
     """What can be said of a task before there is a run: whether its agent can be called."""
-    _manner(task)
+    _call_spec(task)
 
 
-def _manner(task: Task) -> Manner:
+def _call_spec(task: Task) -> CallSpec:
     try:
-        manner = manner_of(task.agent)
-        manner.check(task.args, task.kwargs)
+        spec = call_spec_of(task.agent)
+        spec.check(task.args, task.kwargs)
         if isinstance(task.agent, Command):
             _check_prompt(task.agent, task)
     except UsageError as error:
         raise type(error)(f"task {task.id!r}: {error}") from None
     check_output(task.output, task.id)
-    return manner
+    return spec
 
 
 def _check_prompt(command: Command, task: Task) -> None:
