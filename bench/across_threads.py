@@ -10,8 +10,8 @@ from time import perf_counter
 from typing import Any
 
 from bench.figure import Figure
-from interlock import AgentTask, Handle, InterlockError, Task, TaskQueue, uses
-from interlock.runtime.background import Background
+from interlock import AgentTask, Handle, InterlockError, Runtime, Task, TaskQueue, uses
+from interlock.runtime.hosting.host import RuntimeHost
 
 ROUNDS = 7
 SIZE = 2_000
@@ -90,8 +90,7 @@ def _in_a_queue(work: Callable[[Submit], None]) -> float:
 
 def _in_a_runtime(work: Callable[[Submit], None]) -> float:
     """The same tasks and claims, on a Runtime in the background, by hand."""
-    with Background(SLOTS, order="first_come") as background:
-        runtime = background.runtime
+    with RuntimeHost(lambda: Runtime(SLOTS, order="first_come")) as runtime:
 
         def submit(number: int) -> Future[Any]:
             future: Future[Any] = Future()

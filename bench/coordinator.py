@@ -11,7 +11,7 @@ from typing import Any
 
 from bench.figure import Figure
 from interlock import ParallelAgentCoordinator, Retry, Runtime, SubTask, Task, TaskContext, uses
-from interlock.runtime.background import Background
+from interlock.runtime.hosting.host import RuntimeHost
 
 ROUNDS = 7
 SIZE = 2_000
@@ -88,9 +88,9 @@ def _in_threads() -> float:
 
 
 def _bare_threads() -> float:
-    with Background(SLOTS) as background:
+    with RuntimeHost(lambda: Runtime(SLOTS)) as runtime:
         began = perf_counter()
-        result = background.runtime.run(_tasks(by_hand)).wait()
+        result = runtime.run(_tasks(by_hand)).wait()
         spent = perf_counter() - began
     assert result.all_succeeded
     return spent

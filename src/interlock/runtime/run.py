@@ -9,7 +9,8 @@ from typing import Any
 from interlock.model.duration import Duration
 from interlock.model.result import RunResult
 from interlock.model.task import Task
-from interlock.runtime.background import Background, run_to_the_end
+from interlock.runtime.hosting.host import RuntimeHost
+from interlock.runtime.hosting.hosted_run import run_abandoning_zombies
 from interlock.runtime.limits.options import MaxParallel
 from interlock.runtime.runtime import Runtime
 
@@ -35,6 +36,6 @@ def run(
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return run_to_the_end(main())
-    with Background(max_parallel, **options) as background:
-        return background.runtime.run(tasks, fail_fast=fail_fast, deadline=deadline).wait()
+        return run_abandoning_zombies(main())
+    with RuntimeHost(lambda: Runtime(max_parallel, **options)) as runtime:
+        return runtime.run(tasks, fail_fast=fail_fast, deadline=deadline).wait()

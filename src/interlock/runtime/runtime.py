@@ -220,6 +220,11 @@ class Runtime(Submitting):
         return self._running().shell
 
     @property
+    def is_durable(self) -> bool:
+        """Whether the run has a journal on disk."""
+        return self._journal is not None
+
+    @property
     def loop_thread(self) -> LoopThread:
         """The way in for other threads."""
         return self._shell.loop_thread
