@@ -59,7 +59,7 @@ def facts() -> Iterator[str]:
     yield table({str(int(code)): EXITS[code] for code in Exit}, "| code | |")
     yield "## Variables\n\nThe program reads these:\n"
     yield table(VARIABLES)
-    yield "Programs get these, besides [what they see of yours](agents.md#what-it-gets):\n"
+    yield "Programs get these, besides [the variables they may see](agents.md#environment):\n"
     yield table(GIVEN)
     yield "## Files\n\nAll that Interlock writes for itself is in `.interlock/`:\n"
     yield table(FILES)
