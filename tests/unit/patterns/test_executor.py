@@ -389,8 +389,16 @@ def test_what_is_no_engine_is_refused_at_once(engine: Any) -> None:
     [
         (lambda: asyncio.sleep(0, Report("z", "agent-a")), "task 'z', but 'a' was executed"),
         (lambda: asyncio.sleep(0, Report("a", "agent-z")), "agent 'agent-z', but 'agent-a'"),
-        (lambda: asyncio.sleep(0, "done"), "a str is no result"),
-        (lambda: asyncio.sleep(0), "a NoneType is no result"),
+        pytest.param(
+            lambda: asyncio.sleep(0, "done"),
+            "a str is not a result",
+            id="<lambda>-a str is no result",
+        ),
+        pytest.param(
+            lambda: asyncio.sleep(0),
+            "a NoneType is not a result",
+            id="<lambda>-a NoneType is no result",
+        ),
         (lambda: Report("a", "agent-a"), "not async"),
     ],
 )
@@ -411,5 +419,5 @@ async def test_wrong_options_are_errors_where_they_are_given() -> None:
     for wrong in ({"on_conflict": "queue"}, {"progress_callback": progress}, {"grace": -1}):
         with pytest.raises(InvalidOption):
             executor(**wrong)
-    with pytest.raises(InvalidOption, match="no ParallelExecutionGroup"):
+    with pytest.raises(InvalidOption, match="not a ParallelExecutionGroup"):
         await executor().execute_group([assign("a")])  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ from interlock import (
     conflicts,
     write,
 )
-from interlock.patterns.executor.held_resources import HeldResources
+from interlock.model.patterns.overlap_index import OverlapIndex
 
 
 async def test_a_resource_has_one_holder_who_may_take_it_again() -> None:
@@ -123,7 +123,7 @@ _pattern = st.builds(
 def test_overlaps_are_found_as_by_comparing_each_with_each(
     held: list[str], wanted: str, data: st.DataObject
 ) -> None:
-    resources = HeldResources()
+    resources = OverlapIndex()
     for each in held:
         resources.add(each, "one")
     gone = data.draw(st.lists(st.sampled_from(held), unique=True)) if held else []

@@ -55,7 +55,11 @@ def test_ids_are_text_whatever_they_were() -> None:
         (lambda: AgentAssignment(identity=Agent("a"), task=Job("")), "task needs an id"),
         (lambda: AgentAssignment(identity=Agent("a"), task="t"), "task needs an id"),
         (lambda: assign("t", None, "a.py", " "), "must not be blank"),
-        (lambda: assign("t", None, "a.py", "a.py"), "these twice: a.py"),
+        pytest.param(
+            lambda: assign("t", None, "a.py", "a.py"),
+            "contains duplicates: a.py",
+            id="<lambda>-these twice: a.py",
+        ),
         (lambda: assign("t", max_turns=0), "max_turns"),
         (lambda: assign("t", timeout_seconds=0), "timeout_seconds"),
         (lambda: assign("t", timeout_seconds=float("nan")), "timeout_seconds"),
@@ -76,9 +80,21 @@ def test_ids_are_text_whatever_they_were() -> None:
         (lambda: _outcome(error=" "), "must not be blank"),
         (lambda: _outcome(result=replace(OK, task_id="u")), "task 'u', but 't'"),
         (lambda: _outcome(result=replace(OK, agent_id="b")), "agent 'b', but 'a'"),
-        (lambda: _outcome(result="done"), "a str is no result: it has no is_success, agent_id"),
-        (lambda: _progress(3, 2, 2, 1, 1), "more than there are"),
-        (lambda: _progress(3, 2, 0, 1, 0), "not the number completed"),
+        pytest.param(
+            lambda: _outcome(result="done"),
+            "a str is not a result: it has no is_success, agent_id",
+            id="<lambda>-a str is no result: it has no is_success, agent_id",
+        ),
+        pytest.param(
+            lambda: _progress(3, 2, 2, 1, 1),
+            "more than the total of 3",
+            id="<lambda>-more than there are",
+        ),
+        pytest.param(
+            lambda: _progress(3, 2, 0, 1, 0),
+            "does not add up to 2 completed",
+            id="<lambda>-not the number completed",
+        ),
         (lambda: _progress(3, -1, 0, -1, 0), "completed"),
     ],
 )

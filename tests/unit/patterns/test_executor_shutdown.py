@@ -221,7 +221,7 @@ def test_tasks_that_a_shutdown_refuses_have_outcomes_and_count_in_progress() -> 
         assert [each.is_success for each in result.outcomes] == [True, False, False]
         assert [each.termination_reason for each in result.outcomes[1:]] == ["refused"] * 2
         assert result.outcomes[1].error is not None
-        assert "a shutdown is under way" in result.outcomes[1].error
+        assert "a shutdown is in progress" in result.outcomes[1].error
         last = watcher.seen[-1]
         assert (last.completed, last.succeeded, last.failed) == (3, 1, 2)
         assert max(each.in_progress for each in watcher.seen) == 1

@@ -1,4 +1,4 @@
-"""From the outcome of a task in the Runtime to that of an agent in a group."""
+"""Convert the outcome of a task in the Runtime into that of an agent in a group."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from interlock.patterns.executor.events import (
     PARALLEL_AGENT_CANCELLED,
     PARALLEL_AGENT_COMPLETE,
     PARALLEL_AGENT_ERROR,
-    tell,
+    log_event,
 )
 from interlock.patterns.executor.models import (
     CANCELLED,
@@ -21,75 +21,77 @@ from interlock.patterns.executor.models import (
     TIMED_OUT,
     AgentAssignment,
     AgentOutcome,
-    problem_of,
+    find_mismatch,
 )
 
 
 class RefusedByShutdown(EngineError):
-    """The shutdown manager lets no new task begin."""
+    """The shutdown manager refused to let a task start."""
 
 
 StoredOutcome: TypeAlias = tuple[Any, str | None]
-"""What a journal keeps of an outcome: the result of a success, otherwise why it was none."""
+"""What a journal keeps of an outcome: the result of a success, else the text of the error."""
 
 
 def outcome_of(assignment: AgentAssignment, outcome: Outcome[Any]) -> AgentOutcome:
-    """The same outcome, as the caller of a group is told of it."""
+    """Convert an outcome for the caller of a group."""
     if isinstance(outcome.exception, Unsuccessful):
-        return made(assignment, outcome.exception.result, None)
+        return make_outcome(assignment, outcome.exception.result, None)
     if outcome.result is None:
-        return made(assignment, None, _error(assignment, outcome))
-    return made(assignment, outcome.result, None)
+        return make_outcome(assignment, None, _error(assignment, outcome))
+    return make_outcome(assignment, outcome.result, None)
 
 
-def kept(outcome: AgentOutcome) -> StoredOutcome:
-    """What a journal is to keep of it."""
+def to_stored(outcome: AgentOutcome) -> StoredOutcome:
+    """Convert an outcome into what a journal keeps."""
     if outcome.is_success:
         return outcome.result, None
     return None, outcome.error or f"Unsuccessful: {outcome.termination_reason}"
 
 
-def recalled(assignment: AgentAssignment, each: StoredOutcome) -> AgentOutcome:
-    """The outcome again, from what was kept of it."""
-    return made(assignment, *each)
+def from_stored(assignment: AgentAssignment, stored: StoredOutcome) -> AgentOutcome:
+    """Restore an outcome from what a journal kept."""
+    return make_outcome(assignment, *stored)
 
 
-def made(assignment: AgentAssignment, result: Any, error: str | None) -> AgentOutcome:
-    """An outcome without the checks of the model, since there may be very many of them."""
+def make_outcome(assignment: AgentAssignment, result: Any, error: str | None) -> AgentOutcome:
+    """Make an outcome without validation by the model, which is slow for large groups."""
     task_id, agent_id = assignment.task_id, assignment.agent_id
-    if result is not None and (wrong := problem_of(result, task_id, agent_id)):
-        # It comes from a journal, and the class it was written from is not loaded.
-        result, error = None, f"EngineError: {wrong}"
+    if result is not None and (mismatch := find_mismatch(result, task_id, agent_id)):
+        # It was read from a journal, and the class it was written from is not loaded.
+        result, error = None, f"EngineError: {mismatch}"
     return AgentOutcome.model_construct(
         task_id=task_id, agent_id=agent_id, result=result, error=error
     )
 
 
 def is_fatal(error: BaseException) -> bool:
-    """Whether the process itself is in danger."""
+    """Whether an error endangers the whole process."""
     if isinstance(error, BaseExceptionGroup):
         return any(is_fatal(each) for each in error.exceptions)
     return isinstance(error, (MemoryError, RecursionError))
 
 
-def tell_of(group_id: str, outcome: AgentOutcome, fatal: BaseException | None) -> None:
+def log_outcome(group_id: str, outcome: AgentOutcome, fatal: BaseException | None) -> None:
     """Log how an agent ended."""
-    about: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "group": group_id,
         "agent": outcome.agent_id,
         "task": outcome.task_id,
     }
     if outcome.error is None:
-        tell(PARALLEL_AGENT_COMPLETE, success=outcome.is_success, **about)
+        log_event(PARALLEL_AGENT_COMPLETE, success=outcome.is_success, **fields)
     elif outcome.error == CANCELLED:
-        tell(PARALLEL_AGENT_CANCELLED, **about)
+        log_event(PARALLEL_AGENT_CANCELLED, **fields)
     else:
         level = None if fatal is None else logging.ERROR
-        tell(PARALLEL_AGENT_ERROR, level=level, caused_by=fatal, reason=outcome.error, **about)
+        log_event(
+            PARALLEL_AGENT_ERROR, level=level, caused_by=fatal, reason=outcome.error, **fields
+        )
 
 
 def _error(assignment: AgentAssignment, outcome: Outcome[Any]) -> str:
-    # A task that was cancelled by whoever manages shutdowns failed with that cancellation.
+    # A task that the shutdown manager cancelled fails with that CancelledError.
     if outcome.status is State.CANCELLED or isinstance(outcome.exception, asyncio.CancelledError):
         return CANCELLED
     if outcome.status is State.TIMED_OUT:

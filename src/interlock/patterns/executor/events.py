@@ -1,4 +1,4 @@
-"""What an executor tells the log: the message is one of these, everything else is a field."""
+"""The log events of an executor: the constant is the message, all else is a field."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _LEVELS: Final = {
     PARALLEL_VALIDATION_ERROR: logging.WARNING,
     PARALLEL_LOCK_RELEASE_ERROR: logging.ERROR,
 }
-"""The others tell of the usual course of things."""
+"""All other events are INFO."""
 
 
-def tell(
-    event: str, *, level: int | None = None, caused_by: BaseException | None = None, **about: Any
+def log_event(
+    event: str, *, level: int | None = None, caused_by: BaseException | None = None, **fields: Any
 ) -> None:
-    """Log an event with its fields, where anybody wants to read it."""
+    """Log an event with its fields, at its usual level unless `level` is given."""
     if level is None:
         level = _LEVELS.get(event, logging.INFO)
     if LOGGER.isEnabledFor(level):
-        LOGGER.log(level, event, exc_info=caused_by, extra={"interlock": about})
+        LOGGER.log(level, event, exc_info=caused_by, extra={"interlock": fields})

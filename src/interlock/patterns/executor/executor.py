@@ -1,4 +1,4 @@
-"""`ParallelExecutor`: a group of agents at once, and the outcome of each."""
+"""`ParallelExecutor`: execute a group of agents concurrently and return every outcome."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from interlock.patterns.executor.engine_call import AgentEngine, EngineCaller
 from interlock.patterns.executor.events import (
     PARALLEL_GROUP_COMPLETE,
     PARALLEL_GROUP_START,
-    tell,
+    log_event,
 )
-from interlock.patterns.executor.group_claims import claims_of
+from interlock.patterns.executor.group_claims import resolve_claims
 from interlock.patterns.executor.group_execution import GroupExecution
 from interlock.patterns.executor.group_locks import GroupLocks
 from interlock.patterns.executor.models import (
@@ -44,19 +44,20 @@ from interlock.runtime.shared import SharedRuntime
 from interlock.runtime.shielded import shielded_to_completion
 from interlock.runtime.submission.submitting import Submitting
 
-_ROOM = 64
-"""Slots to begin with. There are always as many as could be needed: groups limit themselves."""
+_INITIAL_SLOTS = 64
+"""Slots grow with demand: only `max_concurrency` of a group limits it."""
 
 
 class ParallelExecutor:
-    """Executes groups of assignments on an engine; one failure leaves the others alone.
+    """Executes groups of assignments on an engine; one failure does not affect the others.
 
-    Groups may be executed one after another and at the same time: those whose claims overlap are
-    refused, or wait with `on_conflict="wait"`. It can be used as it is; `async with` keeps one run
-    open for all groups of a block, and `runtime` is where to ask `why` and follow events.
+    Groups may be executed one after another or concurrently. A group whose claims overlap those of
+    a running one is refused; with `on_conflict="wait"` it waits. The executor works as a plain
+    object; `async with` keeps one run open for all groups of a block. `runtime` explains waiting
+    (`why`) and streams events.
 
-    `journal`, `resume` and `workspace` are those of Runtime. Agents that were told to stop are
-    waited for at most `grace` seconds; what they have locked stays locked until they do.
+    `journal`, `resume` and `workspace` are those of Runtime. An agent that was told to stop gets
+    `grace` seconds; its locks stay held until it has stopped.
     """
 
     def __init__(
@@ -75,15 +76,15 @@ class ParallelExecutor:
     ) -> None:
         self._caller = EngineCaller(engine)
         if on_conflict not in ("refuse", "wait"):
-            raise InvalidOption(f"on_conflict is {on_conflict!r}; it can be 'refuse' or 'wait'")
+            raise InvalidOption(f"on_conflict is {on_conflict!r}; it must be 'refuse' or 'wait'")
         if inspect.iscoroutinefunction(progress_callback):
-            raise InvalidOption("progress_callback is called, not awaited: give a plain function")
+            raise InvalidOption("progress_callback is called, not awaited; pass a plain function")
         self._workspace = Workspace(workspace)
         self._lock = resource_lock or InMemoryResourceLock(fold_case=self._workspace.fold_case)
         self._waits = on_conflict == "wait"
         if self._waits and not isinstance(self._lock, WaitableLock):
             raise InvalidOption(
-                "on_conflict='wait' needs a lock that can be waited for: give "
+                "on_conflict='wait' requires a lock that can be waited for; give "
                 f"{type(self._lock).__name__} an `async wait_until_free(resource)`"
             )
         self._manager = shutdown_manager
@@ -94,19 +95,18 @@ class ParallelExecutor:
         self._ports = ports
         self._shared = SharedRuntime(self._make, self._opened)
         self._executions: dict[str, GroupExecution] = {}
-        """Those that are not over, by the ids of their tasks."""
+        """Unfinished executions, by the ids of their tasks."""
         self._names: set[str] = set()
         self._counts: dict[str, int] = {}
         """How often a group of each id was executed in this run."""
-        """Ids of tasks that this run has seen: its journal wants each of them once."""
-        self._room = _ROOM
+        self._slots = _INITIAL_SLOTS
 
     # -- the run ----------------------------------------------------------------------------
 
     def _make(self) -> Runtime:
-        resume, self._resume = self._resume, None  # what comes after is new
+        resume, self._resume = self._resume, None  # only the first run is resumed
         return Runtime(
-            max_parallel=_ROOM,
+            max_parallel=_INITIAL_SLOTS,
             workspace=self._workspace.root,
             journal=self._journal,
             resume=resume,
@@ -117,10 +117,10 @@ class ParallelExecutor:
     def _opened(self, runtime: Runtime) -> None:
         self._names.clear()
         self._counts.clear()
-        self._room = _ROOM
-        runtime.listen(self._heard)
+        self._slots = _INITIAL_SLOTS
+        runtime.listen(self._on_event)
 
-    def _heard(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         if event.kind is Kind.SETTLED:
             execution = self._executions.get(event.task_id) or self._executions.get(
                 plain(event.task_id)
@@ -132,7 +132,7 @@ class ParallelExecutor:
     def runtime(self) -> Runtime:
         """The Runtime, while a group is being executed or inside `async with`.
 
-        A task is there as `group_id/task_id`; `~2` follows the group's id the second time.
+        Tasks are named `group_id/task_id`; the second execution of a group is `group_id~2`.
         """
         return self._shared.runtime
 
@@ -144,7 +144,7 @@ class ParallelExecutor:
         await self._shared.close(cancel=error is not None)
 
     async def shutdown(self, timeout: Duration = 30.0) -> None:
-        """Take no more groups, let what runs finish within `timeout`, then stop it."""
+        """Refuse new groups, let running agents finish within `timeout`, then stop them."""
         self._shared.check_loop()
         self._shared.refuse()
         if self._executions:
@@ -154,27 +154,27 @@ class ParallelExecutor:
     # -- a group ----------------------------------------------------------------------------
 
     async def execute_group(self, group: ParallelExecutionGroup) -> ParallelExecutionResult:
-        """Execute all assignments of a group; one outcome for each, in their order.
+        """Execute all assignments of a group; return one outcome for each, in input order.
 
-        Raises ResourceConflictError before anything runs if claims overlap or are held by somebody
-        else, and ParallelExecutionError, when all have ended, if an agent ran out of memory or
-        stack. Cancelling it cancels the agents and releases everything.
+        Raises ResourceConflictError before anything runs if claims overlap or are held by another
+        execution, and ParallelExecutionError once all agents have ended if one of them ran out of
+        memory or stack. Cancelling the call cancels the agents and releases everything.
         """
         if not isinstance(group, ParallelExecutionGroup):
-            raise InvalidOption(f"{group!r} is no ParallelExecutionGroup")
+            raise InvalidOption(f"{group!r} is not a ParallelExecutionGroup")
         began = asyncio.get_running_loop().time()
-        claims = claims_of(group, self._workspace)
+        claims = resolve_claims(group, self._workspace)
         runtime = await self._shared.enter()
         execution = self._execution(runtime, group, claims)
         try:
             await self._execute(runtime, execution, claims)
             outcomes = execution.finish()
         except BaseExceptionGroup as unexpected:
-            about = {"group": group.group_id, "reason": "an exception group nobody expected"}
-            tell(PARALLEL_GROUP_COMPLETE, level=logging.ERROR, caused_by=unexpected, **about)
+            fields = {"group": group.group_id, "reason": "unexpected exception group"}
+            log_event(PARALLEL_GROUP_COMPLETE, level=logging.ERROR, caused_by=unexpected, **fields)
             raise
         finally:
-            await shielded_to_completion(self._end(execution, began))
+            await shielded_to_completion(self._leave(execution, began))
         for agent_id, fatal in execution.fatal.items():
             raise ParallelExecutionError(
                 f"group {group.group_id!r}: agent {agent_id!r} ended with {fatal!r}", outcomes
@@ -188,7 +188,7 @@ class ParallelExecutor:
     def _execution(
         self, runtime: Runtime, group: ParallelExecutionGroup, claims: list[tuple[Claim, ...]]
     ) -> GroupExecution:
-        """A new execution, under a name that this run has not seen yet."""
+        """Make an execution under a name that is unused in this run."""
         count = self._counts.get(group.group_id, 0) + 1
         name = group.group_id if count == 1 else f"{group.group_id}~{count}"
         while not self._names.isdisjoint(ids := _ids(name, group)):
@@ -201,15 +201,13 @@ class ParallelExecutor:
             for each, its in zip(group.assignments, claims, strict=True)
             if its
         }
-        holding = GroupLocks(self._lock, f"run {runtime.run_id}", wanted)
-        execution = GroupExecution(
-            group, name, self._caller, holding, self._manager, self._callback
-        )
+        locks = GroupLocks(self._lock, f"run {runtime.run_id}", wanted)
+        execution = GroupExecution(group, name, self._caller, locks, self._manager, self._callback)
         self._executions.update(dict.fromkeys(execution.assignments, execution))
-        needed = len(self._executions) * 2  # a group that waits has one for itself
-        if needed > self._room:
-            self._room = 2 * needed
-            runtime.set_capacity("slots", self._room)
+        needed = len(self._executions) * 2  # the task that holds a group's claims needs one too
+        if needed > self._slots:
+            self._slots = 2 * needed
+            runtime.set_capacity("slots", self._slots)
         return execution
 
     async def _execute(
@@ -221,26 +219,26 @@ class ParallelExecutor:
             await self._run(runtime, runtime, execution, by_task)
             return
 
-        # Who waits is a task that claims what all of the group claim: so it gets everything at
-        # once, in its turn, and `why` can tell what it waits for.
+        # A task claims what all assignments claim and then runs them as its children. So the group
+        # gets everything at once, in its turn, and `why` explains what it waits for.
         async def gate(ctx: TaskContext) -> list[StoredOutcome]:
             execution.gate = asyncio.get_running_loop().create_future()
             try:
                 await self._run(runtime, ctx, execution, by_task)
             finally:
                 execution.gate.set_result(None)
-            return execution.kept()
+            return execution.to_stored()
 
         handle = runtime.submit(Task(execution.name, gate, claims=together))
         try:
             outcome = await handle
         except BaseException:
-            handle.cancel("nobody waits for it any more")
+            handle.cancel("its caller was cancelled")
             raise
         if outcome.exception is not None:
             raise outcome.exception
         if execution.gate is None and outcome.result is not None:
-            execution.recall(outcome.result)  # done before this run was taken up again
+            execution.restore(outcome.result)  # it ended before this run was resumed
 
     async def _run(
         self,
@@ -250,10 +248,10 @@ class ParallelExecutor:
         claims: dict[str, tuple[Claim, ...]],
     ) -> None:
         try:
-            await execution.holding.take(wait=self._waits)
+            await execution.locks.acquire(wait=self._waits)
             await self._submit(runtime, submitting, execution, claims)
         finally:
-            await shielded_to_completion(execution.give_back(self._grace))
+            await shielded_to_completion(execution.release(self._grace))
 
     async def _submit(
         self,
@@ -262,14 +260,14 @@ class ParallelExecutor:
         execution: GroupExecution,
         claims: dict[str, tuple[Claim, ...]],
     ) -> None:
-        self._shared.check_open()  # again: locks may have taken their time
+        self._shared.check_open()  # again: acquiring the locks may have taken long
         group = execution.group
-        tell(PARALLEL_GROUP_START, group=group.group_id, agents=len(group.assignments))
-        at_once = None
+        log_event(PARALLEL_GROUP_START, group=group.group_id, agents=len(group.assignments))
+        slots = None
         if group.max_concurrency is not None and group.max_concurrency < len(group.assignments):
-            at_once = f"slots of {execution.name}"
-            runtime.set_capacity(at_once, group.max_concurrency, new=True)
-        tasks = execution.tasks(claims, at_once, durable=self._journal is not None)
+            slots = f"slots of {execution.name}"
+            runtime.set_capacity(slots, group.max_concurrency, new=True)
+        tasks = execution.tasks(claims, slots, durable=self._journal is not None)
         execution.submitted = True
         try:
             outcomes = (await submitting.run(tasks, fail_fast=group.fail_fast)).outcomes
@@ -278,19 +276,19 @@ class ParallelExecutor:
         except asyncio.CancelledError:
             raise
         except BaseException:
-            execution.submitted = False  # refused, or the run is over: no outcomes are to come
+            execution.submitted = False  # refused, or the run has ended: no outcomes will come
             raise
         for outcome in outcomes:
-            execution.settled(outcome)  # what an earlier run had done is not an event of this one
+            execution.settled(outcome)  # reused outcomes of an earlier run are not events
 
-    async def _end(self, execution: GroupExecution, began: float) -> None:
-        """Leave the run; the same whether the group was done, refused or cancelled."""
+    async def _leave(self, execution: GroupExecution, began: float) -> None:
+        """Leave the run, whether the group completed, was refused or was cancelled."""
         if execution.gate is not None:
             await asyncio.wait([execution.gate])
-        execution.end(partial(self._gone, execution))
+        execution.call_when_gone(partial(self._gone, execution))
         if execution.submitted:
             counts = execution.counts
-            tell(
+            log_event(
                 PARALLEL_GROUP_COMPLETE,
                 group=execution.group.group_id,
                 succeeded=counts.succeeded,
@@ -306,5 +304,5 @@ class ParallelExecutor:
 
 
 def _ids(name: str, group: ParallelExecutionGroup) -> set[str]:
-    """All that a run would know by this name."""
+    """All task ids of a group under this name."""
     return {name, *(f"{name}/{each.task_id}" for each in group.assignments)}

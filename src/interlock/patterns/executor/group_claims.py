@@ -1,31 +1,31 @@
-"""What the agents of a group claim, in one spelling, and that no two of them claim the same."""
+"""Resolve the claims of a group, and reject a group in which two assignments overlap."""
 
 from __future__ import annotations
 
 from interlock.errors import ClaimOutsideWorkspace, InvalidPattern, ResourceConflictError
 from interlock.model.claim import Claim, write
+from interlock.model.patterns.overlap_index import OverlapIndex
 from interlock.model.patterns.pattern import parse
-from interlock.patterns.executor.events import PARALLEL_VALIDATION_ERROR, tell
-from interlock.patterns.executor.held_resources import HeldResources
+from interlock.patterns.executor.events import PARALLEL_VALIDATION_ERROR, log_event
 from interlock.patterns.executor.models import AgentAssignment, ParallelExecutionGroup
 from interlock.runtime.claim_paths import Resolved, Workspace
 
 
-def claims_of(group: ParallelExecutionGroup, workspace: Workspace) -> list[tuple[Claim, ...]]:
-    """The claims of each assignment; raises ResourceConflictError where they overlap."""
+def resolve_claims(group: ParallelExecutionGroup, workspace: Workspace) -> list[tuple[Claim, ...]]:
+    """Return the claims of each assignment; raise ResourceConflictError if two overlap."""
     known: dict[Claim, Claim] = {}
-    held = HeldResources(fold_case=workspace.fold_case)
+    held = OverlapIndex(fold_case=workspace.fold_case)
     listed = []
     for assignment in group.assignments:
         claims: tuple[Claim, ...] = ()
         if assignment.resource_claims:
-            claims = _resolved(assignment, workspace, known)
-            _check(group, assignment, claims, held)
+            claims = _resolve(assignment, workspace, known)
+            _check_overlap(group, assignment, claims, held)
         listed.append(claims)
     return listed
 
 
-def _resolved(
+def _resolve(
     assignment: AgentAssignment, workspace: Workspace, known: dict[Claim, Claim]
 ) -> tuple[Claim, ...]:
     for text in assignment.resource_claims:
@@ -34,17 +34,17 @@ def _resolved(
         except InvalidPattern as error:
             raise error.in_task(assignment.task_id) from None
         except ClaimOutsideWorkspace:
-            continue  # the workspace knows where it really leads
+            continue  # only the workspace can tell where a link really leads
     claims = tuple(write(text) for text in assignment.resource_claims)
     # Two spellings of one path are one claim.
     return Resolved(dict.fromkeys(workspace.resolve(assignment.task_id, claims, known)))
 
 
-def _check(
+def _check_overlap(
     group: ParallelExecutionGroup,
     assignment: AgentAssignment,
     claims: tuple[Claim, ...],
-    held: HeldResources,
+    held: OverlapIndex,
 ) -> None:
     for claim in claims:
         other = held.against(claim.resource, assignment.agent_id)
@@ -53,6 +53,6 @@ def _check(
                 f"agent {assignment.agent_id!r} claims {claim.resource!r}, which overlaps "
                 f"{other.resource!r} of agent {other.holder!r}"
             )
-            tell(PARALLEL_VALIDATION_ERROR, group=group.group_id, reason=problem)
+            log_event(PARALLEL_VALIDATION_ERROR, group=group.group_id, reason=problem)
             raise ResourceConflictError(f"group {group.group_id!r}: {problem}; nothing was started")
         held.add(claim.resource, assignment.agent_id)

@@ -1,4 +1,4 @@
-"""One execution of a group: its tasks in the Runtime, its agents, its counts and its outcomes."""
+"""One execution of a group: its tasks in the Runtime, its locks, its counts and its outcomes."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from interlock.model.task import Task
 from interlock.patterns.executor.agent_outcomes import (
     RefusedByShutdown,
     StoredOutcome,
+    from_stored,
     is_fatal,
-    kept,
-    made,
+    log_outcome,
+    make_outcome,
     outcome_of,
-    recalled,
-    tell_of,
+    to_stored,
 )
 from interlock.patterns.executor.engine_call import EngineCaller, Unsuccessful
-from interlock.patterns.executor.events import PARALLEL_AGENT_START, tell
+from interlock.patterns.executor.events import PARALLEL_AGENT_START, log_event
 from interlock.patterns.executor.group_locks import GroupLocks
 from interlock.patterns.executor.group_progress import GroupCounts
 from interlock.patterns.executor.models import (
@@ -38,53 +38,53 @@ from interlock.runtime.shielded import shielded_to_completion
 
 
 class GroupExecution:
-    """What is known of a group from before its submission until nothing of it runs any more."""
+    """The state of a group from before its submission until all of its agents have ended."""
 
     def __init__(
         self,
         group: ParallelExecutionGroup,
         name: str,
         call: EngineCaller,
-        holding: GroupLocks,
+        locks: GroupLocks,
         manager: ShutdownManager | None,
         callback: ProgressCallback | None,
     ) -> None:
         self.group = group
         self.name = name
-        """Which no other execution of this run has."""
-        self.holding = holding
+        """Unique in the run."""
+        self.locks = locks
         self.assignments = {f"{name}/{each.task_id}": each for each in group.assignments}
-        """By the ids of their tasks in the Runtime."""
+        """By task id in the Runtime."""
         self.counts = GroupCounts(group.group_id, len(group.assignments), callback)
         self.fatal: dict[str, BaseException] = {}
         self.submitted = False
-        """Whether every task will have an outcome in the Runtime."""
+        """Whether every task will get an outcome from the Runtime."""
         self.gate: asyncio.Future[None] | None = None
-        """Done when the task that waited for the group is over, if there was one."""
+        """Done when the task that holds the claims of the group has ended, if there is one."""
         self._call = call
         self._manager = manager
-        self._begun: set[str] = set()
+        self._started: set[str] = set()
         self._outcomes: dict[str, AgentOutcome] = {}
         self._alive: dict[str, None] = {}
-        """Agents that run, whether or not they were told to stop."""
-        self._quiet: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._given_back = False
-        """Whether the locks were released; those who are late release their own."""
+        """Tasks whose agent runs, whether or not it was told to stop."""
+        self._all_gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._released = False
+        """Whether the locks were released; an agent that ends later releases its own."""
         self._when_gone: Callable[[], None] | None = None
 
     def tasks(
-        self, claims: Mapping[str, Iterable[Claim]], at_once: str | None, *, durable: bool
+        self, claims: Mapping[str, Iterable[Claim]], slots: str | None, *, durable: bool
     ) -> list[Task]:
-        """The tasks for the Runtime; `at_once` is what they may only have a number of at once.
+        """Make the tasks for the Runtime; `slots` is a counted resource that limits them.
 
-        A durable journal is also told of the identity and the task: whoever executes the group
-        again with other ones wants other results.
+        For a durable journal, identity and task are arguments: a group that is executed again with
+        other ones must not reuse the old results.
         """
 
-        async def agent(ctx: TaskContext, *described: Any) -> Any:
+        async def agent(ctx: TaskContext, *recorded: Any) -> Any:
             return await self._work(ctx)
 
-        counted = () if at_once is None else (uses(at_once),)
+        counted = () if slots is None else (uses(slots),)
         return [
             Task(
                 each,
@@ -109,14 +109,14 @@ class GroupExecution:
                 raise Unsuccessful(result)
             return result
         finally:
-            if self._given_back:
-                await shielded_to_completion(self.holding.release([name]))
+            if self._released:
+                await shielded_to_completion(self.locks.release([name]))
             del self._alive[name]
-            self._look()
+            self._check_gone()
 
     async def _run(self, name: str, assignment: AgentAssignment) -> Any:
         if self._manager is None:
-            self._begin(name, assignment)
+            self._record_start(name, assignment)
             return await self._call(assignment)
         runner = asyncio.current_task()
         assert runner is not None
@@ -125,77 +125,81 @@ class GroupExecution:
         except Exception as error:
             raise RefusedByShutdown(str(error)) from error
         try:
-            self._begin(name, assignment)
+            self._record_start(name, assignment)
             return await self._call(assignment)
         finally:
             try:
                 self._manager.unregister_task(assignment.task_id)
-            except Exception:  # noqa: BLE001 - a stranger's manager; what the agent did stands
+            except Exception:  # noqa: BLE001 - the user's manager; the result stands
                 LOGGER.exception("unregister_task_failed")
 
-    def _begin(self, name: str, assignment: AgentAssignment) -> None:
-        self._begun.add(name)
-        self.counts.began()
-        about: dict[str, Any] = {"agent": assignment.agent_id, "task": assignment.task_id}
-        tell(PARALLEL_AGENT_START, group=self.group.group_id, **about)
+    def _record_start(self, name: str, assignment: AgentAssignment) -> None:
+        self._started.add(name)
+        self.counts.record_start()
+        log_event(
+            PARALLEL_AGENT_START,
+            group=self.group.group_id,
+            agent=assignment.agent_id,
+            task=assignment.task_id,
+        )
 
-    # -- who is there -----------------------------------------------------------------------
+    # -- the end ----------------------------------------------------------------------------
 
-    async def give_back(self, most: float) -> None:
-        """Release the locks when nothing runs any more, or of all that are gone by then."""
-        self._look()
-        await asyncio.wait([self._quiet], timeout=most)
-        self._given_back = True
-        gone = [each for each in self.holding.holders if each not in self._alive]
-        await self.holding.release(gone)
+    async def release(self, grace: float) -> None:
+        """Release the locks once no agent runs; after `grace`, those of agents that have ended."""
+        self._check_gone()
+        await asyncio.wait([self._all_gone], timeout=grace)
+        self._released = True
+        gone = [each for each in self.locks.holders if each not in self._alive]
+        await self.locks.release(gone)
 
-    def end(self, when_gone: Callable[[], None]) -> None:
-        """Nobody waits for it any more; have this called when nothing of it runs."""
+    def call_when_gone(self, when_gone: Callable[[], None]) -> None:
+        """Call a function as soon as none of the agents runs."""
         self._when_gone = when_gone
-        self._look()
+        self._check_gone()
 
-    def _look(self) -> None:
+    def _check_gone(self) -> None:
         if self._alive:
             return
-        if (self.counts.all_ended or not self.submitted) and not self._quiet.done():
-            self._quiet.set_result(None)
+        if (self.counts.is_complete or not self.submitted) and not self._all_gone.done():
+            self._all_gone.set_result(None)
         if self._when_gone is not None:
-            gone, self._when_gone = self._when_gone, None
-            gone()
+            when_gone, self._when_gone = self._when_gone, None
+            when_gone()
 
     # -- outcomes ---------------------------------------------------------------------------
 
     def settled(self, outcome: Outcome[Any]) -> None:
-        """The Runtime has decided about one of the tasks."""
+        """Record the outcome of a task; a second one is ignored."""
         name = self._name(outcome.task_id)
         if name not in self._outcomes:
             assignment = self.assignments[name]
             if outcome.exception is not None and is_fatal(outcome.exception):
                 self.fatal[assignment.agent_id] = outcome.exception
-            self._ended(name, outcome_of(assignment, outcome))
+            self._record_end(name, outcome_of(assignment, outcome))
 
-    def kept(self) -> list[StoredOutcome]:
-        """What a journal is to keep of all outcomes together."""
-        return [kept(self._outcomes[name]) for name in self.assignments]
+    def to_stored(self) -> list[StoredOutcome]:
+        """Return all outcomes as a journal keeps them."""
+        return [to_stored(self._outcomes[name]) for name in self.assignments]
 
-    def recall(self, earlier: list[StoredOutcome]) -> None:
-        """What an earlier process had come to with this execution, as `kept` said it."""
-        for (name, assignment), each in zip(self.assignments.items(), earlier, strict=True):
-            self._ended(name, recalled(assignment, each))
+    def restore(self, stored: list[StoredOutcome]) -> None:
+        """Restore the outcomes that an earlier process stored for this execution."""
+        for (name, assignment), each in zip(self.assignments.items(), stored, strict=True):
+            self._record_end(name, from_stored(assignment, each))
 
     def finish(self) -> tuple[AgentOutcome, ...]:
-        """The outcomes in the order of the assignments; what has none was never submitted."""
+        """Return the outcomes in input order; tasks that were never submitted are cancelled."""
         for name, assignment in self.assignments.items():
             if name not in self._outcomes:
-                self._ended(name, made(assignment, None, CANCELLED))
+                self._record_end(name, make_outcome(assignment, None, CANCELLED))
         return tuple(self._outcomes[name] for name in self.assignments)
 
     def _name(self, task_id: str) -> str:
-        """What a task was called at first: after a crash, children come back under new names."""
+        """The original id of a task: after a crash, children run again under new ids."""
         return task_id if task_id in self.assignments else plain(task_id)
 
-    def _ended(self, name: str, outcome: AgentOutcome) -> None:
+    def _record_end(self, name: str, outcome: AgentOutcome) -> None:
         self._outcomes[name] = outcome
-        tell_of(self.group.group_id, outcome, self.fatal.get(outcome.agent_id))
-        self.counts.ended(success=outcome.is_success, had_begun=name in self._begun)
-        self._look()
+        log_outcome(self.group.group_id, outcome, self.fatal.get(outcome.agent_id))
+        self.counts.record_end(success=outcome.is_success, had_started=name in self._started)
+        self._check_gone()

@@ -1,15 +1,15 @@
-"""Counts of a group as it goes on; they add up whenever anybody sees them."""
+"""Count the assignments of a running group; the counts add up in every report."""
 
 from __future__ import annotations
 
 import logging
 
-from interlock.patterns.executor.events import PARALLEL_PROGRESS_UPDATE, tell
+from interlock.patterns.executor.events import PARALLEL_PROGRESS_UPDATE, log_event
 from interlock.patterns.executor.models import ParallelProgress, ProgressCallback
 
 
 class GroupCounts:
-    """How many of a group have begun and ended."""
+    """How many assignments of a group have started and ended."""
 
     def __init__(self, group_id: str, total: int, callback: ProgressCallback | None) -> None:
         self._group_id = group_id
@@ -20,23 +20,23 @@ class GroupCounts:
         self.failed = 0
 
     @property
-    def all_ended(self) -> bool:
-        """Whether nothing is pending or in progress."""
+    def is_complete(self) -> bool:
+        """Whether no assignment is pending or in progress."""
         return self.succeeded + self.failed == self._total
 
-    def began(self) -> None:
-        """One that was pending has begun."""
+    def record_start(self) -> None:
+        """Count a pending assignment as in progress."""
         self._running += 1
-        self._tell()
+        self._report()
 
-    def ended(self, *, success: bool, had_begun: bool) -> None:
-        """One has its outcome; it may have been pending until then."""
-        self._running -= had_begun
+    def record_end(self, *, success: bool, had_started: bool) -> None:
+        """Count an outcome; an assignment may end while it is still pending."""
+        self._running -= had_started
         self.succeeded += success
         self.failed += not success
-        self._tell()
+        self._report()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         if self._callback is None:
             return
         progress = ParallelProgress(
@@ -50,9 +50,9 @@ class GroupCounts:
         error = None
         try:
             self._callback(progress)
-        except Exception as raised:  # noqa: BLE001 - whoever only looks must not hurt a group
+        except Exception as raised:  # noqa: BLE001 - an observer must not fail the group
             error = raised
-        tell(
+        log_event(
             PARALLEL_PROGRESS_UPDATE,
             level=None if error is None else logging.ERROR,
             caused_by=error,

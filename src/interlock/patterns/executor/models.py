@@ -1,4 +1,4 @@
-"""What an executor takes and returns: frozen models that check themselves."""
+"""What callers exchange with an executor: frozen models that validate themselves."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ NotBlank = Annotated[str, AfterValidator(_not_blank)]
 
 
 class _Model(BaseModel):
-    """Frozen, and strict about names: a misspelt option must not be taken for a default."""
+    """Frozen, and without extra fields: a misspelt option is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
-    def _without_what_is_computed(cls, data: Any) -> Any:
-        """What was dumped can be read again, although computed fields are among it."""
+    def _drop_computed_fields(cls, data: Any) -> Any:
+        """Accept the output of `model_dump`, which contains computed fields."""
         if isinstance(data, dict) and not cls.model_computed_fields.keys().isdisjoint(data):
             return {key: each for key, each in data.items() if key not in cls.model_computed_fields}
         return data
 
 
 class AgentAssignment(_Model):
-    """An agent and the task it is to do. Both may be any objects that have an `id`."""
+    """An agent and its task. Both may be any objects that have an `id`."""
 
     identity: Any
     task: Any
@@ -53,16 +53,16 @@ class AgentAssignment(_Model):
     timeout_seconds: float | None = Field(default=None, gt=0)
     memory_messages: tuple[Any, ...] = ()
     resource_claims: tuple[NotBlank, ...] = ()
-    """Paths and patterns that no other agent may touch meanwhile."""
+    """Paths and patterns that no other agent may touch while this one runs."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        for what, whom in (("identity", self.identity), ("task", self.task)):
-            if not str(getattr(whom, "id", "")).strip():
-                raise ValueError(f"{what} needs an id that is not blank: {whom!r} has none")
+        for what, given in (("identity", self.identity), ("task", self.task)):
+            if not str(getattr(given, "id", "")).strip():
+                raise ValueError(f"{what} needs an id that is not blank: {given!r} has none")
         twice = _repeated(self.resource_claims)
         if twice:
-            raise ValueError(f"resource_claims has these twice: {', '.join(twice)}")
+            raise ValueError(f"resource_claims contains duplicates: {', '.join(twice)}")
         return self
 
     @computed_field  # type: ignore[prop-decorator]
@@ -79,7 +79,7 @@ class AgentAssignment(_Model):
 
 
 class ParallelExecutionGroup(_Model):
-    """Assignments to be executed together, at most `max_concurrency` of them at a time."""
+    """Assignments that are executed together, at most `max_concurrency` at a time."""
 
     group_id: NotBlank
     assignments: tuple[AgentAssignment, ...] = Field(min_length=1)
@@ -96,7 +96,7 @@ class ParallelExecutionGroup(_Model):
 
 
 class AgentOutcome(_Model):
-    """How one assignment ended: what the engine returned, or the text of an error."""
+    """How one assignment ended: the result of the engine, or the text of an error."""
 
     task_id: NotBlank
     agent_id: NotBlank
@@ -108,21 +108,21 @@ class AgentOutcome(_Model):
         if (self.result is None) == (self.error is None):
             raise ValueError("an outcome has a result or an error, and not both")
         if self.result is not None:
-            wrong = problem_of(self.result, self.task_id, self.agent_id)
-            if wrong:
-                raise ValueError(wrong)
+            mismatch = find_mismatch(self.result, self.task_id, self.agent_id)
+            if mismatch:
+                raise ValueError(mismatch)
         return self
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def is_success(self) -> bool:
-        """Whether there is a result, and it says that it is a success."""
+        """Whether there is a result whose `is_success` is true."""
         return self.result is not None and bool(self.result.is_success)
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def termination_reason(self) -> str:
-        """What the result says about it; else how it ended, in one word."""
+        """The reason given by the result; without one, how the assignment ended, in one word."""
         if self.error is None:
             reason = getattr(self.result, "termination_reason", None)
             if reason is None:
@@ -145,31 +145,31 @@ class ParallelExecutionResult(_Model):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def agents_succeeded(self) -> int:
-        """How many returned a success."""
+        """How many assignments returned a success."""
         return sum(each.is_success for each in self.outcomes)
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def agents_failed(self) -> int:
-        """All others: those that were cancelled or refused as well."""
+        """How many did not, including those that were cancelled or refused."""
         return len(self.outcomes) - self.agents_succeeded
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def all_succeeded(self) -> bool:
-        """Whether nobody failed."""
+        """Whether no assignment failed."""
         return self.agents_failed == 0
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def total_cost_usd(self) -> float:
-        """What all results have cost, those of failures included."""
+        """The sum over all results, including those of failures."""
         results = [each.result for each in self.outcomes if each.result is not None]
         return sum((float(result.total_cost_usd) for result in results), 0.0)
 
 
 class ParallelProgress(_Model):
-    """How far a group is. The counts add up, or there is no such object."""
+    """The progress of a group. Counts that do not add up are rejected."""
 
     group_id: NotBlank
     total: int = Field(ge=0)
@@ -182,42 +182,42 @@ class ParallelProgress(_Model):
     def _check(self) -> Self:
         if self.succeeded + self.failed != self.completed:
             raise ValueError(
-                f"{self.succeeded} succeeded and {self.failed} failed, which is not the number "
-                f"completed ({self.completed})"
+                f"{self.succeeded} succeeded and {self.failed} failed, which does not add up to "
+                f"{self.completed} completed"
             )
         if self.completed + self.in_progress > self.total:
             raise ValueError(
-                f"{self.completed} completed and {self.in_progress} in progress are more than "
-                f"there are ({self.total})"
+                f"{self.completed} completed and {self.in_progress} in progress are more than the "
+                f"total of {self.total}"
             )
         return self
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def pending(self) -> int:
-        """How many have not begun: they wait for their turn."""
+        """How many have not started: they wait for a slot."""
         return self.total - self.completed - self.in_progress
 
 
 class ProgressCallback(Protocol):
-    """Told of every step of a group, on the event loop: it must be quick, and is not awaited."""
+    """Called on the event loop with every change of the counts; must be quick, is not awaited."""
 
     def __call__(self, progress: ParallelProgress, /) -> None: ...
 
 
-def problem_of(result: Any, task_id: str, agent_id: str) -> str:
-    """Why this cannot be the result of that agent for that task; empty if it can."""
+def find_mismatch(result: Any, task_id: str, agent_id: str) -> str:
+    """Say why this is not the result of that agent for that task; empty if it is."""
     try:
-        result.is_success, result.total_cost_usd  # noqa: B018 - only whether they are there
+        result.is_success, result.total_cost_usd  # noqa: B018 - only whether they exist
         found_task, found_agent = result.task_id, result.agent_id
     except AttributeError:
         needed = ("is_success", "agent_id", "task_id", "total_cost_usd")
         missing = ", ".join(name for name in needed if not hasattr(result, name))
-        return f"a {type(result).__name__} is no result: it has no {missing}"
+        return f"a {type(result).__name__} is not a result: it has no {missing}"
     if str(found_task) != task_id:
-        return f"the result is that of task {str(found_task)!r}, but {task_id!r} was executed"
+        return f"the result belongs to task {str(found_task)!r}, but {task_id!r} was executed"
     if str(found_agent) != agent_id:
-        return f"the result is that of agent {str(found_agent)!r}, but {agent_id!r} was asked"
+        return f"the result belongs to agent {str(found_agent)!r}, but {agent_id!r} was executed"
     return ""
 
 

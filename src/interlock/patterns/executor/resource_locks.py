@@ -1,4 +1,4 @@
-"""Locks that groups hold while they run, so that several groups exclude each other."""
+"""The lock port: groups hold locks while they run, so that they exclude each other."""
 
 from __future__ import annotations
 
@@ -7,41 +7,41 @@ import logging
 from typing import Protocol, runtime_checkable
 
 from interlock.errors import InvalidOption
-from interlock.patterns.executor.events import PARALLEL_LOCK_CONFLICT, tell
-from interlock.patterns.executor.held_resources import HeldResources
+from interlock.model.patterns.overlap_index import OverlapIndex
+from interlock.patterns.executor.events import PARALLEL_LOCK_CONFLICT, log_event
 
 
 @runtime_checkable
 class ResourceLock(Protocol):
-    """Who holds which resource. Bring your own to exclude other processes or machines."""
+    """Maps resources to holders. Bring your own to exclude other processes or machines."""
 
     async def acquire(self, resource: str, holder: str) -> bool:
-        """Take it, at once or not at all; True also if this holder has it already."""
+        """Acquire without waiting; True also if this holder has the resource already."""
         ...
 
     async def release(self, resource: str, holder: str) -> None:
-        """Give it back; a warning, and no change, if somebody else holds it."""
+        """Release a resource; if another holder has it, log a warning and change nothing."""
         ...
 
     async def release_all(self, holder: str) -> int:
-        """Give back all that this holder has; how many that was."""
+        """Release everything this holder has; return how many resources that was."""
         ...
 
     def is_locked(self, resource: str) -> bool:
-        """Whether anybody holds it."""
+        """Whether the resource has a holder."""
         ...
 
     def holder_of(self, resource: str) -> str | None:
-        """Who holds it."""
+        """Return the holder, or None."""
         ...
 
 
 @runtime_checkable
 class WaitableLock(ResourceLock, Protocol):
-    """A lock that can be waited for, as `on_conflict="wait"` needs it."""
+    """A lock that can also be waited for, which `on_conflict="wait"` requires."""
 
     async def wait_until_free(self, resource: str) -> None:
-        """Return when nobody holds the resource."""
+        """Return when the resource is free."""
         ...
 
 
@@ -49,31 +49,31 @@ class InMemoryResourceLock:
     """A lock for the groups of one event loop.
 
     Resources are compared as claims are: `src/` and `./src/a.py` exclude each other, and so do two
-    patterns that have a path in common. What cannot be read as a pattern means just itself.
+    patterns that match a common path. Text that is not a valid pattern conflicts only with itself.
     """
 
     def __init__(self, *, fold_case: bool = False) -> None:
-        self._held = HeldResources(fold_case=fold_case)
+        self._held = OverlapIndex(fold_case=fold_case)
         self._waiting: list[asyncio.Future[None]] = []
 
     async def acquire(self, resource: str, holder: str) -> bool:
-        """Take it, at once or not at all; True also if this holder has it already."""
+        """Acquire without waiting; True also if this holder has the resource already."""
         for what, text in (("resource", resource), ("holder", holder)):
             if not isinstance(text, str) or not text.strip():
-                raise InvalidOption(f"a {what} is text that is not blank, not {text!r}")
+                raise InvalidOption(f"a {what} must be text that is not blank, not {text!r}")
         if self._held.against(resource, holder) is not None:
             return False
         self._held.add(resource, holder)
         return True
 
     async def release(self, resource: str, holder: str) -> None:
-        """Give it back; a warning, and no change, if somebody else holds it."""
+        """Release a resource; if another holder has it, log a warning and change nothing."""
         if self._held.remove(resource, holder):
             self._wake()
             return
         current = self._held.against(resource, holder)
         if current is not None:
-            tell(
+            log_event(
                 PARALLEL_LOCK_CONFLICT,
                 level=logging.WARNING,
                 resource=resource,
@@ -83,7 +83,7 @@ class InMemoryResourceLock:
             )
 
     async def release_all(self, holder: str) -> int:
-        """Give back all that this holder has; how many that was."""
+        """Release everything this holder has; return how many resources that was."""
         held = self._held.of(holder)
         for resource in held:
             self._held.remove(resource, holder)
@@ -92,16 +92,16 @@ class InMemoryResourceLock:
         return len(held)
 
     def is_locked(self, resource: str) -> bool:
-        """Whether anybody holds it, or a part of it."""
+        """Whether the resource, or a part of it, has a holder."""
         return self._held.against(resource, None) is not None
 
     def holder_of(self, resource: str) -> str | None:
-        """Who holds it, or a part of it."""
+        """Return the holder of the resource or of a part of it, or None."""
         held = self._held.against(resource, None)
         return None if held is None else held.holder
 
     async def wait_until_free(self, resource: str) -> None:
-        """Return when nobody holds the resource, nor a part of it."""
+        """Return when the resource and all parts of it are free."""
         while self.is_locked(resource):
             released: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(released)
