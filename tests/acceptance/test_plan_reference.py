@@ -9,11 +9,11 @@ import jsonschema
 import pytest
 import yaml
 
+from interlock.plan.composite_kinds import RecordKind
 from interlock.plan.file_keys import AGENT, DEFAULTS, LISTED_TASK, PLAN, PROJECT
 from interlock.plan.plan_file import load_plan
 from interlock.plan.project_file import load_project
 from interlock.plan.schema import plan_schema, project_schema
-from interlock.plan.composite_kinds import RecordKind
 from tests.acceptance import documents
 
 NAME = "docs/plan.md"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -15,6 +16,7 @@ from interlock.errors import InterlockError, InvalidOption
 from interlock.journal.disk import Disk
 from interlock.journal.reader import Reader
 from interlock.journal.sqlite import SqliteJournal
+from interlock.journal.writer import Line
 from interlock.model.event import Kind
 from tests.simulation.faulty_disk import Fault, FaultyDisk
 from tests.unit.journal.story import KNOWN, Story, opened, run
@@ -180,3 +182,40 @@ def test_an_unknown_durability_is_refused_and_leaves_no_lock(tmp_path: Path) -> 
         SqliteJournal(tmp_path / "j.db", durability="normal", known=KNOWN).close()
 
     run(main())
+
+
+def test_the_pause_between_tries_doubles_from_ten_milliseconds_up_to_a_second() -> None:
+    class FullDisk:
+        def write(self, batches: Sequence[object]) -> None:
+            raise sqlite3.OperationalError("database or disk is full")
+
+    line = Line(cast(Any, FullDisk()))
+    line.waiting.append(cast(Any, (object(), object())))
+    pauses = []
+    for _ in range(10):
+        line.take()
+        with pytest.raises(sqlite3.OperationalError):
+            line.commit()
+        pauses.append(line.pause)
+    assert pauses == [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.0, 1.0, 1.0]
+
+
+def test_after_a_commit_the_next_failure_is_tried_again_as_quickly_as_the_first() -> None:
+    class Disk:
+        is_full = True
+
+        def write(self, batches: Sequence[object]) -> None:
+            if self.is_full:
+                raise sqlite3.OperationalError("database or disk is full")
+
+    disk = Disk()
+    line = Line(cast(Any, disk))
+    pauses = []
+    for is_full in (True, True, False, True):
+        disk.is_full = is_full
+        line.waiting.append(cast(Any, (object(), object())))
+        line.take()
+        with contextlib.suppress(sqlite3.OperationalError):
+            line.commit()
+        pauses.append(line.pause)
+    assert pauses == [0.01, 0.02, 0.0, 0.01]

@@ -223,3 +223,57 @@ def test_one_who_lacks_an_amount_does_not_keep_others_from_being_counted() -> No
         if started(run.ends(f"y{n}")) == ["old"]:
             break
     assert "old" in run.running()
+
+
+# -- the exception for those that will be done in time -----------------------------------------
+
+
+def passes_of_a_due_writer(
+    run: Judged, *, blocker: float | None, reader: float | None, at: float = 0.0
+) -> int:
+    """One reader stays, a writer waits for it, readers come and go: how many pass the writer."""
+    run.submit(Task("stays", reads="doc", estimate=blocker), at=0.0)
+    run.submit(Task("writer", writes="doc"))
+    for number in range(50):
+        if not started(run.submit(Task(f"r{number}", reads="doc", estimate=reader), at=at)):
+            return number
+        run.ends(f"r{number}")
+    raise AssertionError("the writer starves")
+
+
+def test_a_task_that_will_be_done_in_time_may_pass_a_due_one_until_four_times_the_slots() -> None:
+    for slots in (2, 3):
+        run = Judged(slots=slots)
+        assert passes_of_a_due_writer(run, blocker=100, reader=1) == 4 * slots
+        assert started(run.ends("stays")) == ["writer"]
+
+
+def test_in_time_means_before_the_blocker_is_expected_to_end() -> None:
+    for reader, passes in ((100, 8), (101, 4)):
+        assert passes_of_a_due_writer(Judged(slots=2), blocker=100, reader=reader) == passes
+
+
+def test_without_an_estimate_on_either_side_a_due_task_is_not_passed() -> None:
+    assert passes_of_a_due_writer(Judged(slots=2), blocker=100, reader=None) == 4
+    assert passes_of_a_due_writer(Judged(slots=2), blocker=None, reader=1) == 4
+
+
+def test_a_blocker_that_has_outrun_its_estimate_is_expected_to_take_as_long_again() -> None:
+    """At 30 it has run for 30 and was expected to be done at 10: now it is expected at 60."""
+    for reader, passes in ((30, 8), (31, 4)):
+        run = Judged(slots=2)
+        assert passes_of_a_due_writer(run, blocker=10, reader=reader, at=30.0) == passes
+
+
+def test_small_amounts_pass_a_big_one_exactly_twice_as_often_as_there_are_slots() -> None:
+    for slots in (2, 3):
+        run = Judged(slots=slots, capacities={"memory": 8})
+        run.submit(Task("s0", uses=uses("memory", 2)))
+        run.submit(Task("big", uses=uses("memory", 8)))
+        passed = 0
+        for number in range(1, 50):
+            if not started(run.submit(Task(f"s{number}", uses=uses("memory", 2)))):
+                break
+            passed += 1
+            run.ends(f"s{number - 1}")
+        assert passed == 2 * slots
