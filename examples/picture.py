@@ -11,15 +11,15 @@ import tempfile
 from pathlib import Path
 
 from demo import set_up
+from interlock.journal.state.run_facts import RunFacts
 from interlock.model.event import Event
 from interlock.model.outcome import State
 from interlock.model.why import Explanation, HeldClaim
 from interlock.plan.plan_file import load_plan
 from interlock.plan.project_file import load_project
-from interlock.service.coordinator import Coordinator, Look, carry_out
-from interlock.service.project_folder import Place
-from interlock.service.request import Request
-from interlock.views.facts import RunFacts
+from interlock.service.coordinator import ProjectCoordinator, WatchedRun, carry_out
+from interlock.service.project_folder import ProjectFolder
+from interlock.service.run_request import RunRequest
 from interlock.views.terminal.picture import svg
 
 
@@ -28,9 +28,9 @@ class Photographer:
 
     def __init__(self) -> None:
         self.best: tuple[int, RunFacts, dict[str, Explanation | None]] | None = None
-        self._look: Look | None = None
+        self._look: WatchedRun | None = None
 
-    def begin(self, look: Look) -> None:
+    def begin(self, look: WatchedRun) -> None:
         self._look = look
 
     def event(self, event: Event) -> None:
@@ -60,14 +60,14 @@ def main(target: str) -> None:
     with tempfile.TemporaryDirectory(prefix="interlock-picture-") as name:
         folder = Path(name) / "units"
         set_up(folder)
-        place = Place(folder)
+        place = ProjectFolder(folder)
         place.make()
         project = load_project(folder / "interlock.yaml")
         plan = load_plan(folder / "plan.yaml", project)
         watcher = Photographer()
         os.chdir(folder)
-        request = Request(plan="plan.yaml")
-        carry_out(Coordinator(place, project, plan, request, watcher), place)
+        request = RunRequest(plan="plan.yaml")
+        carry_out(ProjectCoordinator(place, project, plan, request, watcher), place)
     assert watcher.best is not None
     _, facts, whys = watcher.best
     picture = svg(facts, whys.get, width=92, height=20, title="interlock run plan.yaml")

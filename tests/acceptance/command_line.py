@@ -20,7 +20,7 @@ import pytest
 
 from interlock.journal.follow import follow
 from interlock.model.event import Event
-from interlock.service.project_folder import Place
+from interlock.service.project_folder import ProjectFolder
 from interlock.views.cli.app import run_app
 from interlock.views.cli.finding import facts_of, task_of
 
@@ -199,7 +199,7 @@ class Folder:
 
     def event(self, kind: str, task_id: str = "") -> Event:
         """The first event of this kind in the last run, when it has come."""
-        with Place(self.path).reader() as reader:
+        with ProjectFolder(self.path).reader() as reader:
             run = reader.last_run()
             assert run is not None
             for event in follow(reader, run):
@@ -209,7 +209,7 @@ class Folder:
 
     def draining(self) -> None:
         """Wait until the last run starts nothing any more."""
-        with Place(self.path).reader() as reader:
+        with ProjectFolder(self.path).reader() as reader:
             run = reader.last_run()
             assert run is not None
             for event in follow(reader, run):
@@ -219,7 +219,7 @@ class Folder:
 
     def state(self, task_id: str) -> str:
         """Where a task of the last run stands. `interlock status` says it as well, and slower."""
-        return str(task_of(facts_of(Place(self.path)), task_id).state)
+        return str(task_of(facts_of(ProjectFolder(self.path)), task_id).state)
 
     def close(self) -> None:
         self._open.close()

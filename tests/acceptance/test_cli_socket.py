@@ -123,7 +123,7 @@ def test_whatever_is_asked_is_refused_in_a_line(folder: Folder, gate: Gate, runn
 def test_who_says_too_much_nothing_or_half_of_it_holds_up_nobody(
     folder: Folder, gate: Gate, running: Going
 ) -> None:
-    assert b"a request has at most" in said(folder.path, b"x" * 9_000_000)
+    assert b"the request is too long" in said(folder.path, b"x" * 9_000_000)
     with connected(folder.path) as silent, connected(folder.path) as slow:
         slow.sendall(b'{"do": "pi')
         with connected(folder.path):

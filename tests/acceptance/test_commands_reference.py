@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from interlock.service.exit_codes import ExitCode
 from interlock.views.cli.app import COMMANDS, make_app, run_app
-from interlock.views.cli.exit_codes import Exit
 from interlock.views.cli.reference import FILE, RENEW, page
 from interlock.views.cli.reference_facts import FILES
 from tests.acceptance import documents
@@ -65,7 +65,7 @@ def test_a_section_has_every_option_that_help_shows(
 
 def test_every_exit_code_is_explained() -> None:
     assert re.findall(r"^\| `(\d+)` \|", _section("Exit codes"), re.M) == [
-        str(int(e)) for e in Exit
+        str(int(e)) for e in ExitCode
     ]
 
 

@@ -7,8 +7,8 @@ import signal
 import sys
 from dataclasses import replace
 
+from interlock.journal.state.run_facts import RunFacts
 from interlock.model.outcome import State
-from interlock.views.facts import RunFacts
 from interlock.views.terminal.live import LiveView
 from interlock.views.terminal.terminal import make_console
 from tests.unit.views.runs import NOW, many, run, task, why

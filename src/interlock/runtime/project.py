@@ -13,14 +13,13 @@ from interlock.execution.call_spec import call_spec_of
 from interlock.execution.processes.process_agent import Process
 from interlock.model.claim import Mode, as_claims
 from interlock.model.command import Command
+from interlock.model.labels import AGENT_LABEL
 from interlock.model.task import ONCE, Task
 from interlock.plan.env_file import secret_values
 from interlock.plan.records import AgentSpec, Plan, PlannedTask, Project, claims_of
 from interlock.plan.records import question_id as question_id
 from interlock.runtime.context import TaskContext
 
-AGENT = "agent"
-"""The label with the name that the project gives the agent of a task."""
 _NO = frozenset({"n", "no", "stop", "false", "0"})
 
 
@@ -90,7 +89,7 @@ def with_agent_defaults(task: Task, agents: ProjectAgents) -> Task:
     if isinstance(task.agent, str):
         task = task.replace(agent=agents.named(task.agent))
     spec = agents.spec_of(task.agent)
-    if spec is None or AGENT in task.labels:
+    if spec is None or AGENT_LABEL in task.labels:
         return task
     claims = (*task.claims, *spec.uses)
     if spec.command is not None and not any(each.mode is Mode.WRITE for each in claims):
@@ -99,7 +98,7 @@ def with_agent_defaults(task: Task, agents: ProjectAgents) -> Task:
         claims=claims,
         timeout=spec.timeout if task.timeout is None else task.timeout,
         retry=spec.retry if task.retry is ONCE and spec.retry else task.retry,
-        labels={**task.labels, AGENT: spec.name},
+        labels={**task.labels, AGENT_LABEL: spec.name},
     )
 
 
@@ -138,7 +137,7 @@ def _tasks(planned: PlannedTask, agents: ProjectAgents) -> Iterable[Task]:
             prompt=planned.ask,
             after=after,
             priority=planned.priority,
-            labels={AGENT: "you"},
+            labels={AGENT_LABEL: "you"},
         )
         after = (*after, question)
     if planned.check is not None:
@@ -161,7 +160,7 @@ def _tasks(planned: PlannedTask, agents: ProjectAgents) -> Iterable[Task]:
         retry=planned.retry,
         estimate=planned.estimate,
         output=_output(planned.output, agents),
-        labels={**planned.labels, AGENT: spec.name},
+        labels={**planned.labels, AGENT_LABEL: spec.name},
     )
 
 

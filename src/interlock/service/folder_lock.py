@@ -1,10 +1,11 @@
-"""One run per project folder, whatever becomes of what Interlock keeps in it.
+"""One run per project folder, even if `.interlock/` is deleted while the run goes on.
 
-The lock is on the folder itself: an agent that deletes `.interlock/` (`git clean -fdx`) deletes the
-lock of the journal with it, and a second run would begin beside the first. A project inside of
-another one shares its files, so each run also has a share in the lock of every project above it.
+The lock is on the project's folder itself: an agent that deletes `.interlock/` (`git clean -fdx`)
+deletes the journal's lock file with it, and a second run could begin beside the first. A project
+inside another project shares files with it, so each run also holds a shared lock on every project
+above its own.
 
-Where the file system has no such locks, that of the journal has to do.
+On a file system without such locks, the lock of the journal is the only protection.
 """
 
 from __future__ import annotations
@@ -16,57 +17,57 @@ from pathlib import Path
 from interlock.errors import AlreadyRunning, UsageError
 from interlock.journal.lock import held_by
 from interlock.plan.project_file import FILE
-from interlock.service.project_folder import Place
+from interlock.service.project_folder import ProjectFolder
 from interlock.system.file_locks import FileLock
 
 
 @contextlib.contextmanager
-def alone_in(place: Place) -> Iterator[None]:
-    """Keep other runs out of a project, of those above it and of those inside of it."""
-    with contextlib.ExitStack() as held:
-        for above in place.root.parents:
-            if (above / FILE).is_file() and not _hold(above, held, shared=True):
+def exclusive_run(folder: ProjectFolder) -> Iterator[None]:
+    """Keep other runs out of a project, of those above it and of those inside it."""
+    with contextlib.ExitStack() as locks:
+        for above in folder.root.parents:
+            if (above / FILE).is_file() and not _lock(above, locks, shared=True):
                 raise UsageError(
-                    f"a run is going on in {above}, and this project is inside of that one: their "
-                    f"tasks could write the same files. Wait for it; `interlock status` in {above} "
-                    "shows it"
+                    f"a run is going on in {above}, and this project is inside that one: their "
+                    "tasks could write the same files. Wait for it to end; `interlock status` in "
+                    f"{above} shows it"
                 )
-        if not _hold(place.root, held):
-            if _hold(place.root, held, shared=True):  # then whoever has it shares it
+        if not _lock(folder.root, locks):
+            if _lock(folder.root, locks, shared=True):  # it is held shared, by a run further down
                 raise UsageError(
-                    f"a run is going on in a project inside of {place.root}: their tasks could "
-                    "write the same files. Wait for it, or end it there"
+                    f"a run is going on in a project inside {folder.root}: their tasks could "
+                    "write the same files. Wait for it to end, or cancel it there"
                 )
-            raise refusal(held_by(place.journal))
+            raise already_running(held_by(folder.journal))
         yield
 
 
-def refusal(running: AlreadyRunning) -> UsageError:
-    """What to say to whoever wants to begin a second run."""
+def already_running(running: AlreadyRunning) -> UsageError:
+    """The error for a second run, in the words of the command line."""
     if not running.pid:
         return UsageError(
-            "a run is going on here already; which process it is cannot be told, as nothing in "
-            ".interlock says so. If that was deleted, the run ends by itself in a moment"
+            "a run is already going on here; its process is unknown, since .interlock does not "
+            "name it. If .interlock was deleted, that run ends by itself in a moment"
         )
     return UsageError(
-        f"a run is going on here already, in process {running.pid} since {running.since}; "
+        f"a run is already going on here, in process {running.pid} since {running.since}; "
         "`interlock status` shows it, `interlock cancel --all` ends it"
     )
 
 
-def _hold(folder: Path, held: contextlib.ExitStack, *, shared: bool = False) -> bool:
-    """Lock a folder; False if another run holds it. Agents that we start do not inherit it."""
+def _lock(folder: Path, locks: contextlib.ExitStack, *, shared: bool = False) -> bool:
+    """Lock a folder; False if another process holds it. Agents do not inherit the lock."""
     try:
         lock = FileLock(folder, is_folder=True)
     except OSError:
         return True  # no process can lock it
     try:
         acquired = lock.acquire(shared=shared, timeout=0)
-    except OSError:  # a file system without locks, or without those of folders
+    except OSError:  # a file system without locks, or without locks on folders
         lock.close()
         return True
     if not acquired:
         lock.close()
         return False
-    held.callback(lock.close)
+    locks.callback(lock.close)
     return True

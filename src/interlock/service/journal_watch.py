@@ -1,4 +1,4 @@
-"""A run whose journal is deleted under it ends: nothing that it does could be known afterwards."""
+"""Ends a run whose journal is deleted: nothing it did from then on could be known afterwards."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 from interlock.errors import InterlockError
 from interlock.journal.lock import lock_file
 
-_LOOKS = 1.0
-"""Seconds between two looks."""
+_INTERVAL = 1.0
+"""Seconds between two checks."""
 
 
 class JournalVanished(InterlockError):
@@ -20,14 +20,14 @@ class JournalVanished(InterlockError):
 
     def __init__(self, path: Path) -> None:
         super().__init__(
-            f"{path} was deleted or replaced while the run went on, so its tasks were stopped, and "
-            "it cannot be taken up again. Keep agents out of .interlock: `git clean -fdx` spares "
-            "it with `-e .interlock`"
+            f"{path} was deleted or replaced while the run was going on, so its tasks were "
+            "stopped, and it cannot be resumed. Keep agents out of .interlock: `git clean -fdx` "
+            "spares it with `-e .interlock`"
         )
 
 
 class JournalWatch:
-    """Looks every now and then whether the journal of a run is the one it was."""
+    """Checks at intervals that the journal of a run is still the same file."""
 
     def __init__(self, journal: Path) -> None:
         self._files = journal, lock_file(journal.resolve())
@@ -39,26 +39,28 @@ class JournalWatch:
         self._known = {path: _identity(path) for path in self._files}
         try:
             async with asyncio.timeout(None) as until:
-                looking = asyncio.create_task(self._look(until), name="interlock-journal-watch")
+                checking = asyncio.create_task(
+                    self._keep_checking(until), name="interlock-journal-watch"
+                )
                 try:
                     yield
                 finally:
-                    looking.cancel()
-                    await asyncio.wait([looking])
+                    checking.cancel()
+                    await asyncio.wait([checking])
         except TimeoutError:
             self.check()
-            raise  # somebody else's
+            raise  # it came from inside the block
 
     def check(self) -> None:
-        """Raise JournalVanished if it is gone."""
+        """Raise JournalVanished if the journal is gone."""
         for path, known in self._known.items():
             if _identity(path) != known:
                 raise JournalVanished(path)
 
-    async def _look(self, until: asyncio.Timeout) -> None:
+    async def _keep_checking(self, until: asyncio.Timeout) -> None:
         try:
             while True:
-                await asyncio.sleep(_LOOKS)
+                await asyncio.sleep(_INTERVAL)
                 self.check()
         except JournalVanished:
             until.reschedule(asyncio.get_running_loop().time())

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
+from interlock.journal.state.run_facts import RunFacts, TaskFacts
 from interlock.model import graph
 from interlock.model.outcome import State
-from interlock.views.facts import RunFacts, TaskFacts
 
 _EARLY = 0.05
 """A smaller part done says nothing about the rest."""

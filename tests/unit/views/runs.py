@@ -8,11 +8,11 @@ from typing import Any
 
 from rich.console import Console, RenderableType
 
+from interlock.journal.state.run_facts import RunFacts, TaskFacts
 from interlock.model.claim import write
 from interlock.model.outcome import State
 from interlock.model.progress import Progress
 from interlock.model.why import Explanation, HeldClaim, LackingCapacity
-from interlock.views.facts import RunFacts, TaskFacts
 
 NOW = 1_000.0
 HOSTILE = (

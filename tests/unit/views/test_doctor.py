@@ -8,13 +8,13 @@ import pytest
 
 from interlock import Runtime
 from interlock.journal.lock import lock_file
-from interlock.service.project_folder import Place
+from interlock.service.project_folder import ProjectFolder
 from interlock.views.cli import doctor
 from interlock.views.cli.doctor import Finding, examine
 
 
 def found(folder: Path) -> dict[str, Finding]:
-    return {each.what: each for each in examine(Place(folder))}
+    return {each.what: each for each in examine(ProjectFolder(folder))}
 
 
 def test_what_is_wrong_with_one_thing_does_not_hide_the_next(workspace: Path) -> None:
@@ -39,7 +39,7 @@ def test_a_machine_that_cannot_stop_programs_for_certain_is_told(
 
 
 async def test_the_last_run_is_told(workspace: Path) -> None:
-    place = Place(workspace)
+    place = ProjectFolder(workspace)
     place.make()
     assert found(workspace)["journal"].said == "none yet"
     async with Runtime(journal=place.journal) as rt:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import fields
 
+from interlock.journal.state.run_facts import TaskFacts
 from interlock.model.outcome import State
 from interlock.views.cli.facts_json import progress_json, run_json, task_json
-from interlock.views.facts import TaskFacts
 from tests.unit.views.runs import every_state, hostile, task
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from rich.text import Text
 
+from interlock.journal.state.run_facts import RunFacts
 from interlock.model.outcome import State
 from interlock.model.why import Explanation
-from interlock.views.facts import RunFacts
 from interlock.views.terminal import bottom
 from interlock.views.terminal.frame import frame
 from interlock.views.terminal.lanes import Lanes

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from interlock.errors import UsageError
-from interlock.service.project_folder import Place
+from interlock.service.project_folder import ProjectFolder
 from interlock.views.cli.app import run_app
 from interlock.views.cli.commands.multi_run import _blocking
 
@@ -30,7 +30,7 @@ def _project(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_all_objects_with_a_run_step_are_taken_or_those_named(workspace: Path) -> None:
-    place = Place(workspace)
+    place = ProjectFolder(workspace)
     assert [each.role for each in _blocking(place, [])] == ["one", "two"]
     assert [each.role for each in _blocking(place, ["two"])] == ["two"]
     with pytest.raises(UsageError, match="function has no blocking run_step"):
@@ -38,7 +38,7 @@ def test_all_objects_with_a_run_step_are_taken_or_those_named(workspace: Path) -
 
 
 def test_each_claims_what_the_project_file_says(workspace: Path) -> None:
-    one, two = _blocking(Place(workspace), [])
+    one, two = _blocking(ProjectFolder(workspace), [])
     assert list(map(str, one.claims)) == ["write src/", "gpu"]
     assert two.claims == ()
 

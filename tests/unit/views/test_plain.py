@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from interlock.journal.state.run_facts import RunFacts, TaskFacts
 from interlock.kernel.stimuli import Drain
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import State
-from interlock.views.facts import RunFacts, TaskFacts
 from interlock.views.terminal.plain import PlainView, told
 from tests.unit.views.runs import HOSTILE, NOW, run, task
 

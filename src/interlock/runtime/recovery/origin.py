@@ -16,13 +16,13 @@ from interlock.journal.sqlite import SqliteJournal
 from interlock.journal.store import Durability
 from interlock.kernel import instructions as do
 from interlock.kernel import stimuli as s
+from interlock.model.labels import RETRY_OF_LABEL
 from interlock.model.outcome import Outcome, State
 from interlock.model.redaction import Redaction
 from interlock.model.task import Task
 from interlock.runtime.ports import Ports
 from interlock.runtime.recovery.past import Past
 from interlock.runtime.recovery.remembered import (
-    AGAIN,
     Done,
     Remembered,
     WhenChanged,
@@ -162,7 +162,7 @@ def _successes(read: Reader, run: str | None) -> dict[str, Done]:
                 outcome = read.outcome_of(former, row)
                 if outcome is not None and is_whole(outcome):
                     found[row.task_id] = done = Done(row.fingerprint, outcome)
-                    first = row.labels.get(AGAIN)
+                    first = row.labels.get(RETRY_OF_LABEL)
                     if first is not None:
                         again = replace(outcome, task_id=first)
                         found.setdefault(first, done._replace(outcome=again))

@@ -13,9 +13,6 @@ from interlock.model.task import Task
 from interlock.model.usage import NO_USAGE, Usage
 from interlock.runtime.recovery.past import Known, Past
 
-AGAIN = "retry_of"
-"""The label of a follow-up: which task it does again. Its success counts for that one."""
-
 WhenChanged = Literal["refuse", "rerun"]
 WhenInterrupted = Literal["rerun", "ask", "fail"]
 

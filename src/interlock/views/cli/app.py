@@ -11,7 +11,7 @@ from importlib import import_module
 import typer
 
 from interlock.errors import InterlockError, UsageError
-from interlock.views.cli.exit_codes import Exit
+from interlock.service.exit_codes import ExitCode
 from interlock.views.cli.printing import complain
 from interlock.views.terminal.terminal import nobody_reads, replace_what_cannot_be_spelt
 
@@ -77,15 +77,15 @@ def run_app(arguments: Sequence[str]) -> int:
         return int(code or 0)
     except (typer.Abort, KeyboardInterrupt):
         nobody_reads()  # or the end would wait for somebody who does not
-        return Exit.INTERRUPTED
+        return ExitCode.INTERRUPTED
     except typer.TyperException as error:
         complain(f"{error.format_message()} `interlock --help` shows the way.")
-        return Exit.USAGE
+        return ExitCode.USAGE
     except BrokenPipeError:
         nobody_reads()
-        return Exit.SUCCEEDED
+        return ExitCode.SUCCEEDED
     except InterlockError as error:
         if "--debug" in arguments:
             traceback.print_exc()
         complain(str(error))
-        return Exit.USAGE if isinstance(error, UsageError) else Exit.FAILED
+        return ExitCode.USAGE if isinstance(error, UsageError) else ExitCode.FAILED

@@ -15,8 +15,8 @@ from interlock.plan.env_file import secret_values
 from interlock.plan.records import Project
 from interlock.runtime.machine import containment
 from interlock.runtime.project import ProjectAgents
-from interlock.service.project_folder import Place
-from interlock.views.cli.finding import facts_of, is_active
+from interlock.service.project_folder import ProjectFolder
+from interlock.views.cli.finding import facts_of
 from interlock.views.terminal.figures import plural
 
 
@@ -34,7 +34,7 @@ class Finding(NamedTuple):
         return "✓" if self.fine else "✗"
 
 
-def examine(place: Place) -> list[Finding]:
+def examine(place: ProjectFolder) -> list[Finding]:
     """Look at everything; what is wrong with one thing does not hide the next."""
     return [*_machine(), *_folder(place), *_project(place)]
 
@@ -63,7 +63,7 @@ def _stopping() -> Finding:
     return Finding("stopping programs", found != "group", _STOPS[found])
 
 
-def _folder(place: Place) -> Iterator[Finding]:
+def _folder(place: ProjectFolder) -> Iterator[Finding]:
     writable = os.access(place.folder if place.folder.is_dir() else place.root, os.W_OK)
     yield Finding("folder", writable, str(place.root), "" if writable else "It is not writable.")
     for problem in place.misplaced():
@@ -76,7 +76,7 @@ def _folder(place: Place) -> Iterator[Finding]:
     except InterlockError as error:
         yield Finding("journal", False, str(error))
         return
-    if is_active(place):
+    if place.is_active():
         yield Finding("journal", True, f"run {facts.run_id} is going on")
     elif facts.ended_at is None:
         said = f"run {facts.run_id} was interrupted: {facts.progress}"
@@ -85,7 +85,7 @@ def _folder(place: Place) -> Iterator[Finding]:
         yield Finding("journal", True, f"last run {facts.run_id}: {facts.progress}")
 
 
-def _project(place: Place) -> Iterator[Finding]:
+def _project(place: ProjectFolder) -> Iterator[Finding]:
     try:
         project = place.project()
     except InterlockError as error:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+from interlock.journal.state.run_facts import RunFacts, TaskFacts
 from interlock.model.progress import Progress
-from interlock.views.facts import RunFacts, TaskFacts
 
 
 def run_json(facts: RunFacts) -> dict[str, Any]:

@@ -8,21 +8,19 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from threading import Event as Flag
 
-from interlock.errors import NotRunning, UnknownTask, UsageError
+from interlock.errors import UnknownTask, UsageError
 from interlock.journal.follow import PAUSE
-from interlock.journal.lock import is_held
 from interlock.journal.reader import Reader, Run
+from interlock.journal.state.run_facts import RunFacts, TaskFacts
+from interlock.journal.state.run_fold import RunFold
 from interlock.model.event import Event, Kind
 from interlock.model.why import Explanation, NotCarriedOut, Reason, UnfinishedDependency
-from interlock.runtime.control.socket import Unanswered, ask
-from interlock.service.project_folder import Place
-from interlock.service.request import NAMESPACE, from_record
-from interlock.views.facts import RunFacts, TaskFacts
-from interlock.views.fold import RunFold
+from interlock.service.project_folder import ProjectFolder
+from interlock.service.run_request import NAMESPACE, from_record
 
 
 @contextmanager
-def last_run(place: Place) -> Iterator[tuple[Reader, Run]]:
+def last_run(place: ProjectFolder) -> Iterator[tuple[Reader, Run]]:
     """The journal, and the run that was started last."""
     with place.reader() as reader:
         run = reader.last_run()
@@ -31,21 +29,10 @@ def last_run(place: Place) -> Iterator[tuple[Reader, Run]]:
         yield reader, run
 
 
-def is_active(place: Place) -> bool:
-    """Whether somebody carries out a run here at this moment."""
-    try:
-        ask(place.folder, "ping")
-    except NotRunning:
-        return is_held(place.journal)  # who runs blocking agents has no socket
-    except Unanswered:
-        return True  # it is there, and busy or stopped
-    return True
-
-
 class Following:
     """The last run of a project, read on as it is written."""
 
-    def __init__(self, place: Place, reader: Reader, run: Run) -> None:
+    def __init__(self, place: ProjectFolder, reader: Reader, run: Run) -> None:
         self._place = place
         self._reader = reader
         self._run = run
@@ -55,7 +42,7 @@ class Following:
 
     def facts(self) -> RunFacts:
         """How it stands now."""
-        active = is_active(self._place)
+        active = self._place.is_active()
         self.fold.take(self._reader.all_events(self._run, self.fold.last))
         return self.fold.facts(time.time(), active=active)
 
@@ -82,10 +69,10 @@ class Following:
 
         Ask before you read on: what was written until then is all there is.
         """
-        return not self._reader.run(self._run.id).is_open or not is_active(self._place)
+        return not self._reader.run(self._run.id).is_open or not self._place.is_active()
 
 
-def facts_of(place: Place) -> RunFacts:
+def facts_of(place: ProjectFolder) -> RunFacts:
     """How the last run stands."""
     with last_run(place) as (reader, run):
         return Following(place, reader, run).facts()

@@ -8,12 +8,12 @@ from functools import reduce
 from graphlib import TopologicalSorter
 from typing import Any, NamedTuple
 
+from interlock.journal.state.run_fold import said
 from interlock.model.claim import Claim
 from interlock.model.conflict import conflicts
+from interlock.model.labels import AGENT_LABEL
 from interlock.model.task import Task
 from interlock.plan.records import Plan
-from interlock.runtime.project import AGENT
-from interlock.views.fold import said
 
 _MOST = 200
 """So many pairs are worth telling."""
@@ -59,7 +59,7 @@ def picture(plan: Plan, tasks: Sequence[Task], found: Sequence[Collision]) -> di
         "tasks": [
             {
                 "id": task.id,
-                "agent": task.labels.get(AGENT, ""),
+                "agent": task.labels.get(AGENT_LABEL, ""),
                 "prompt": None if task.prompt is None else str(task.prompt),
                 "claims": [said(claim) for claim in task.claims],
                 "after": list(task.after),
@@ -85,7 +85,7 @@ class Node(NamedTuple):
 def nodes(tasks: Sequence[Task]) -> list[Node]:
     """Tasks for a graph."""
     return [
-        Node(task.id, task.after, task.labels.get(AGENT, ""), tuple(map(said, task.claims)))
+        Node(task.id, task.after, task.labels.get(AGENT_LABEL, ""), tuple(map(said, task.claims)))
         for task in tasks
     ]
 

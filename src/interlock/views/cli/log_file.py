@@ -10,7 +10,7 @@ from threading import Event as Flag
 from typing import TextIO
 
 from interlock.errors import UsageError
-from interlock.service.project_folder import Place
+from interlock.service.project_folder import ProjectFolder
 from interlock.views.cli.finding import Following, task_of
 from interlock.views.cli.printing import complain
 from interlock.views.terminal import safe
@@ -23,7 +23,7 @@ _PAUSE = 0.1
 
 
 def read_log(
-    place: Place, following: Following, task_id: str, attempt: int | None, out: TextIO
+    place: ProjectFolder, following: Following, task_id: str, attempt: int | None, out: TextIO
 ) -> None:
     """Print what there is."""
     kept = following.fold.logs.get(task_id, {})
@@ -39,7 +39,7 @@ def read_log(
             tail.copy(out, last=True)
 
 
-def follow_log(place: Place, following: Following, task_id: str, out: TextIO) -> None:
+def follow_log(place: ProjectFolder, following: Following, task_id: str, out: TextIO) -> None:
     """Print what there is and what comes, through all attempts, until the task has ended."""
     lines = _Lines(following, task_id)
     shown: dict[int, _Tail] = {}

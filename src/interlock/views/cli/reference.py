@@ -1,4 +1,4 @@
-"""docs/commands.md, written from the program: `python -m interlock.views.cli.reference` renews it."""
+"""Writes docs/commands.md from the program: `python -m interlock.views.cli.reference`."""
 
 from __future__ import annotations
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from interlock.views.cli.exit_codes import Exit
+from interlock.service.exit_codes import ExitCode
 
 EXITS = {
-    Exit.SUCCEEDED: "all succeeded; a command that looks or steers did what it was asked",
-    Exit.FAILED: "some task did not succeed; `doctor` found something",
-    Exit.USAGE: "wrong use, or an error in a project or plan file; nothing was started",
-    Exit.DEADLINE: "the deadline came first",
-    Exit.CONFLICTED: "merges left conflicted (there is no merging yet)",
-    Exit.INTERRUPTED: "interrupted: by the first Ctrl-C what runs may finish, by the second not; "
-    "`interlock run --resume` goes on",
+    ExitCode.SUCCEEDED: "all succeeded; a command that looks or steers did what it was asked",
+    ExitCode.FAILED: "some task did not succeed; `doctor` found something",
+    ExitCode.USAGE: "wrong use, or an error in a project or plan file; nothing was started",
+    ExitCode.DEADLINE: "the deadline came first",
+    ExitCode.CONFLICTED: "merges left conflicted (there is no merging yet)",
+    ExitCode.INTERRUPTED: "interrupted: by the first Ctrl-C what runs may finish, by the second "
+    "not; `interlock run --resume` goes on",
 }
 
 VARIABLES = {
@@ -56,7 +56,7 @@ FILES = {
 def facts() -> Iterator[str]:
     """The sections, one after another."""
     yield "## Exit codes\n"
-    yield table({str(int(code)): EXITS[code] for code in Exit}, "| code | |")
+    yield table({str(int(code)): EXITS[code] for code in ExitCode}, "| code | |")
     yield "## Variables\n\nThe program reads these:\n"
     yield table(VARIABLES)
     yield "Programs get these, besides [the variables they may see](agents.md#environment):\n"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 
+from interlock.journal.state.run_facts import RunFacts, TaskFacts
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import State
 from interlock.model.progress import Progress
@@ -18,7 +19,6 @@ from interlock.views.cli.facts_json import progress_json, run_json, task_json
 from interlock.views.cli.reference_facts import table
 from interlock.views.cli.why_json import KINDS
 from interlock.views.cli.why_json import as_json as why_json
-from interlock.views.facts import RunFacts, TaskFacts
 from interlock.views.terminal.event_lines import event_json
 
 _RUN = {

@@ -6,6 +6,7 @@ import math
 from dataclasses import fields
 from typing import Any
 
+from interlock.journal.state.run_facts import TaskFacts
 from interlock.model.claim import Claim
 from interlock.model.load import Load
 from interlock.model.throttled import ClosedGate, LoadedMachine, OpenBreaker
@@ -26,7 +27,6 @@ from interlock.model.why import (
     UnfinishedDependency,
     UnfinishedTask,
 )
-from interlock.views.facts import TaskFacts
 
 KINDS: dict[type[Reason], str] = {
     UnfinishedDependency: "unfinished_dependency",

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
+from interlock.journal.state.run_facts import RunFacts
 from interlock.model.duration import span
-from interlock.views.facts import RunFacts
 from interlock.views.terminal import figures
 from interlock.views.terminal.cells import cut, joined, spread
 from interlock.views.terminal.looks import LOOKS, STOPPING

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
+from interlock.journal.state.run_facts import RunFacts, TaskFacts
 from interlock.model.outcome import State
 from interlock.model.why import Explanation
-from interlock.views.facts import RunFacts, TaskFacts
 from interlock.views.terminal import bottom, rows
 from interlock.views.terminal.cells import cut, fit, fit_name, spread
 from interlock.views.terminal.lanes import Lanes

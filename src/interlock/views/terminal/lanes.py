@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from interlock.journal.state.run_facts import TaskFacts
 from interlock.model.outcome import State
-from interlock.views.facts import TaskFacts
 
 
 def in_lane(task: TaskFacts) -> bool:

@@ -11,7 +11,7 @@ from typing import Self
 
 from rich.console import Console, RenderableType
 
-from interlock.views.facts import RunFacts
+from interlock.journal.state.run_facts import RunFacts
 from interlock.views.forecast import seconds_left
 from interlock.views.terminal.bottom import Hints
 from interlock.views.terminal.frame import Why, frame

@@ -8,7 +8,7 @@ import io
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 
-from interlock.views.facts import RunFacts
+from interlock.journal.state.run_facts import RunFacts
 from interlock.views.forecast import seconds_left
 from interlock.views.terminal import safe
 from interlock.views.terminal.frame import Why, frame

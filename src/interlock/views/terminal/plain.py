@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from interlock.journal.state.run_facts import RunFacts, TaskFacts
 from interlock.model.duration import span
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import State
-from interlock.views.facts import RunFacts, TaskFacts
 from interlock.views.forecast import seconds_left
 from interlock.views.terminal import safe
 from interlock.views.terminal.figures import about, clock

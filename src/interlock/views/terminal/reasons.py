@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from interlock.journal.state.run_facts import TaskFacts
 from interlock.model.duration import span
 from interlock.model.outcome import State
 from interlock.model.throttled import ClosedGate, LoadedMachine, OpenBreaker
@@ -22,7 +23,6 @@ from interlock.model.why import (
     UnfinishedDependency,
     UnfinishedTask,
 )
-from interlock.views.facts import TaskFacts
 from interlock.views.terminal.cells import fit_name
 from interlock.views.terminal.looks import LOOKS
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 from rich.text import Text
 
+from interlock.journal.state.run_facts import TaskFacts
 from interlock.model.outcome import State
-from interlock.views.facts import TaskFacts
 from interlock.views.terminal import looks, safe
 from interlock.views.terminal.cells import column, cut, fit
 from interlock.views.terminal.figures import clock

@@ -9,8 +9,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from interlock.journal.state.run_facts import RunFacts, TaskFacts
 from interlock.model.outcome import State
-from interlock.views.facts import RunFacts, TaskFacts
 from interlock.views.forecast import seconds_left
 from interlock.views.terminal import bottom, safe
 from interlock.views.terminal.cells import shown

@@ -11,9 +11,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from interlock.journal.state.run_facts import RunFacts, TaskFacts
 from interlock.model.duration import span
 from interlock.model.outcome import State
-from interlock.views.facts import RunFacts, TaskFacts
 from interlock.views.terminal import figures, safe
 from interlock.views.terminal.cells import column, cut, fit, joined, shown
 from interlock.views.terminal.figures import clock

@@ -8,10 +8,10 @@ from threading import Event as Flag
 
 from rich.console import Console, Group, RenderableType
 
+from interlock.journal.state.run_facts import RunFacts
 from interlock.model.event import Event, Kind
-from interlock.service.coordinator import Look, Watcher
+from interlock.service.coordinator import WatchedRun, Watcher
 from interlock.views.cli.finding import Following
-from interlock.views.facts import RunFacts
 from interlock.views.terminal.bottom import LEAVES
 from interlock.views.terminal.frame import Why
 from interlock.views.terminal.live import LiveView
@@ -38,7 +38,7 @@ def watcher(*, silent: bool, headless: bool) -> Watcher:
 class Silent:
     """For programs, which get the facts at the end."""
 
-    def begin(self, look: Look) -> None:
+    def begin(self, look: WatchedRun) -> None:
         """Nothing is shown."""
 
     def event(self, event: Event) -> None:
@@ -84,7 +84,7 @@ class Drawn(_Refreshed):
         self._console = console
         self._view: LiveView | None = None
 
-    def begin(self, look: Look) -> None:
+    def begin(self, look: WatchedRun) -> None:
         self._view = LiveView(self._console, look.facts, look.why, end=self._sum_up)
         self._view.start()
         self._go_on()
@@ -111,11 +111,11 @@ class Told(_Refreshed):
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._look: Look | None = None
+        self._look: WatchedRun | None = None
         self._pen: LinePen | None = None
         self._view: PlainView | None = None
 
-    def begin(self, look: Look) -> None:
+    def begin(self, look: WatchedRun) -> None:
         self._look = look
         self._pen = LinePen(self._console.file)
         self._view = PlainView(self._pen, look.facts)

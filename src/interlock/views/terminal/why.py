@@ -7,10 +7,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from interlock.journal.state.run_facts import TaskFacts
 from interlock.model.duration import span
 from interlock.model.outcome import State
 from interlock.model.why import Explanation
-from interlock.views.facts import TaskFacts
 from interlock.views.terminal import safe
 from interlock.views.terminal.cells import shown
 from interlock.views.terminal.looks import LOOKS

@@ -12,16 +12,17 @@ from typing import Annotated
 import typer
 
 from interlock.errors import InterlockError, NotRunning, UsageError
+from interlock.journal.state.run_facts import RunFacts
 from interlock.model.why import Explanation
 from interlock.patterns.queue.load_text import LoadText
-from interlock.runtime.control.socket import Unanswered, ask
-from interlock.service.project_folder import Place, here
+from interlock.runtime.control.client import ask
+from interlock.runtime.control.protocol import NoReply
+from interlock.service.project_folder import ProjectFolder, find_project
 from interlock.views.cli.facts_json import run_json
 from interlock.views.cli.finding import Following, facts_of, last_run, task_of, why_not
 from interlock.views.cli.log_file import follow_log, read_log
 from interlock.views.cli.printing import print_json
 from interlock.views.cli.why_json import as_json as why_json
-from interlock.views.facts import RunFacts
 from interlock.views.terminal import safe
 from interlock.views.terminal import status as status_view
 from interlock.views.terminal import why as why_view
@@ -52,7 +53,7 @@ def status(
 
     What runs on which files, what waits and for what, what has ended and how.
     """
-    place = here()
+    place = find_project()
     if watch:
         return _watch(place)
     facts = facts_of(place)
@@ -71,7 +72,7 @@ def why(
 
     Every reason at once, when the last of them is expected to be gone, and what would help.
     """
-    place = here()
+    place = find_project()
     facts = facts_of(place)
     found = task_of(facts, task)
     explanation = why_not(facts, task)
@@ -95,7 +96,7 @@ def logs(
     ] = None,
 ) -> int:
     """Show what a task has printed."""
-    place = here()
+    place = find_project()
     with last_run(place) as (reader, run):
         following = Following(place, reader, run)
         task = task_of(following.facts(), task).id
@@ -112,7 +113,7 @@ def events(
     since: Annotated[int, typer.Option(min=0, max=_LAST, help="Only those after this number.")] = 0,
 ) -> int:
     """Show what happened in the last run."""
-    place = here()
+    place = find_project()
     with last_run(place) as (reader, run):
         following = Following(place, reader, run)
         story = following.events(since) if follow_ else reader.all_events(run, since)
@@ -131,7 +132,7 @@ def _resources() -> Sequence[tuple[str, str]]:
     return (("CPU", cpu or "unknown"), ("memory", memory))
 
 
-def _watch(place: Place) -> int:
+def _watch(place: ProjectFolder) -> int:
     console = make_console()
     if not can_be_live(console):
         raise UsageError("--watch needs a terminal; `interlock events -f` follows a run in lines")
@@ -141,14 +142,14 @@ def _watch(place: Place) -> int:
     return 0
 
 
-def _why_of(place: Place, facts: RunFacts) -> Callable[[str], Explanation | None]:
+def _why_of(place: ProjectFolder, facts: RunFacts) -> Callable[[str], Explanation | None]:
     answers = facts.active
 
     def why_of(task_id: str) -> Explanation | None:
         nonlocal answers
         try:
             return ask(place.folder, "why", task=task_id) if answers else None
-        except Unanswered:
+        except NoReply:
             answers = False  # nor will it for the next task, and each would have to wait for it
         except InterlockError:
             pass  # it has just ended

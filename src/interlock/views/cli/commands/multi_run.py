@@ -9,17 +9,17 @@ from typing import Annotated, Any
 import typer
 
 from interlock.errors import AlreadyRunning, InterlockError, UsageError
+from interlock.journal.state.run_fold import shown
 from interlock.model.claim import Claim, as_claims
 from interlock.model.duration import seconds
 from interlock.patterns.scheduler.scheduler import TaskScheduler
 from interlock.plan.records import AgentSpec
 from interlock.runtime.project import ProjectAgents
-from interlock.service.coordinator import logging_to
-from interlock.service.folder_lock import alone_in, refusal
-from interlock.service.project_folder import Place, here
-from interlock.views.cli.exit_codes import Exit
+from interlock.service.exit_codes import ExitCode
+from interlock.service.folder_lock import already_running, exclusive_run
+from interlock.service.project_folder import ProjectFolder, find_project
+from interlock.service.run_log import logging_to
 from interlock.views.cli.printing import complain, print_json, say
-from interlock.views.fold import shown
 
 
 def add_to(app: typer.Typer) -> None:
@@ -54,7 +54,7 @@ def multi_run(
 
     These are objects with a `run_step()`, such as `python: team:Reviewer`. They run in threads.
     """
-    place = here()
+    place = find_project()
     agents = _blocking(place, names or [])
     place.make()
     scheduler = TaskScheduler(
@@ -65,11 +65,11 @@ def multi_run(
         workspace=place.root,
         journal=place.journal,
     )
-    with logging_to(place), alone_in(place):
+    with logging_to(place), exclusive_run(place):
         try:
             results = asyncio.run(scheduler.run(agents))
         except AlreadyRunning as error:
-            raise refusal(error) from error
+            raise already_running(error) from error
         except InterlockError:
             raise
         except Exception as error:  # noqa: BLE001 - what the first agent that failed has raised
@@ -82,10 +82,10 @@ def multi_run(
         for agent, result in told:
             _tell(agent.role, result, debug)
     failed = any(isinstance(each, BaseException) for each in results)
-    return _failed(place) if failed else Exit.SUCCEEDED
+    return _failed(place) if failed else ExitCode.SUCCEEDED
 
 
-def _blocking(place: Place, names: list[str]) -> list[_Configured]:
+def _blocking(place: ProjectFolder, names: list[str]) -> list[_Configured]:
     project = place.project()
     agents = ProjectAgents(project)
     chosen = names or [name for name, spec in project.agents.items() if spec.python]
@@ -104,9 +104,9 @@ def _blocking(place: Place, names: list[str]) -> list[_Configured]:
     return found
 
 
-def _failed(place: Place) -> Exit:
+def _failed(place: ProjectFolder) -> ExitCode:
     complain(f"the log is {place.log}")
-    return Exit.FAILED
+    return ExitCode.FAILED
 
 
 def _tell(who: str, result: Any, debug: bool) -> None:

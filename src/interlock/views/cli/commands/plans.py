@@ -13,7 +13,7 @@ from interlock.model.claim import write
 from interlock.model.conflict import conflicts
 from interlock.plan.plan_file import load_plan
 from interlock.runtime.project import ProjectAgents, tasks_of
-from interlock.service.project_folder import here
+from interlock.service.project_folder import find_project
 from interlock.views.cli.graph import dot, mermaid
 from interlock.views.cli.graph_tree import tree
 from interlock.views.cli.insight import COMPARED, collisions, nodes, picture
@@ -51,7 +51,7 @@ def check(
         return _patterns(what[0], what[1], as_json)
     if len(what) != 1:
         raise UsageError("give one plan file, or two patterns to compare")
-    place = here()
+    place = find_project()
     project = place.project()
     plan = load_plan(Path(what[0]), project)
     tasks = tasks_of(plan, ProjectAgents(project))
@@ -77,7 +77,7 @@ def graph(
     as_json: Json = False,
 ) -> int:
     """Draw what comes after what in a plan."""
-    project = here().project()
+    project = find_project().project()
     loaded = load_plan(plan, project)
     tasks = tasks_of(loaded, ProjectAgents(project))
     if as_json:

@@ -19,12 +19,17 @@ from interlock.plan.env_file import secret_values
 from interlock.plan.plan_file import load_plan, plan_of_prompts
 from interlock.plan.records import Plan, Project
 from interlock.runtime.project import ProjectAgents, tasks_of
-from interlock.service.coordinator import Coordinator, Ended, carry_out
-from interlock.service.folder_lock import refusal
-from interlock.service.project_folder import Place, here
-from interlock.service.request import Request
-from interlock.service.resuming import Former, run_of_plan, run_to_go_on_with, unfinished
-from interlock.views.cli.exit_codes import Exit
+from interlock.service.coordinator import FinishedRun, ProjectCoordinator, carry_out
+from interlock.service.exit_codes import ExitCode
+from interlock.service.folder_lock import already_running
+from interlock.service.project_folder import ProjectFolder, find_project
+from interlock.service.resuming import (
+    EarlierRun,
+    interrupted_run,
+    last_run_of_plan,
+    last_unfinished_run,
+)
+from interlock.service.run_request import RunRequest
 from interlock.views.cli.facts_json import run_json
 from interlock.views.cli.graph_tree import tree
 from interlock.views.cli.insight import collisions, nodes, picture
@@ -81,16 +86,16 @@ def run(
     debug: Debug = False,
 ) -> int:
     """Run a plan, or a few texts, and wait for all of it."""
-    place = here()
+    place = find_project()
     project = place.project()
-    request = Request(only=tuple(only or ()), variables=_variables(set_ or ()))
+    request = RunRequest(only=tuple(only or ()), variables=_variables(set_ or ()))
     what = what or []
-    former: Former | None = None
+    former: EarlierRun | None = None
     if _is_plan(what):
         request = request.with_options(plan=_from(place, what[0]))
-        former = run_of_plan(place, request.plan) if resume else None
+        former = last_run_of_plan(place, request.plan) if resume else None
         if former is not None:
-            request = former.request.gone_on(request.only, request.variables)
+            request = former.request.continued(request.only, request.variables)
         if agent is not None:
             raise UsageError("-a is for texts; in a plan each task names its agent")
     elif what:
@@ -98,8 +103,8 @@ def run(
         whose = agent or _only_agent(project)
         request = request.with_options(texts=tuple((whose, text) for text in what))
     elif resume:
-        former = run_to_go_on_with(place)
-        request = former.request.gone_on(request.only, request.variables)
+        former = last_unfinished_run(place)
+        request = former.request.continued(request.only, request.variables)
     else:
         raise UsageError(
             'what is to run? A plan file, or texts: interlock run "fix the login test"'
@@ -114,7 +119,7 @@ def run(
         return _foresee(plan, project, as_json)
     if request.texts and not as_json:
         _warn_of_wide_claims(plan, project)
-    if former is None and (cut_off := unfinished(place)) and not as_json:
+    if former is None and (cut_off := interrupted_run(place)) and not as_json:
         say(f"Run {cut_off} was not finished; `interlock run --resume PLAN` goes on with it later.")
     run_id = None if former is None else former.run.id
     return _carry_out(place, project, plan, request, as_json, headless, resume=run_id).code
@@ -135,10 +140,10 @@ def delegate(
     Says first which of them cannot run at the same time, and in the end how long it would have
     taken one after another.
     """
-    place = here()
+    place = find_project()
     project = place.project()
     split = [split_agent(text, project.agents) for text in texts]
-    request = Request(
+    request = RunRequest(
         texts=tuple((name or agent or _only_agent(project), text) for name, text in split)
     ).with_options(
         fail_fast=fail_fast,
@@ -160,7 +165,7 @@ def delegate(
     return ended.code
 
 
-def plan_for(request: Request, project: Project, place: Place) -> Plan:
+def plan_for(request: RunRequest, project: Project, place: ProjectFolder) -> Plan:
     """The plan that a request means."""
     if not request.plan:
         return plan_of_prompts(request.texts, project)
@@ -178,32 +183,32 @@ def plan_for(request: Request, project: Project, place: Place) -> Plan:
     )
 
 
-def _from(place: Place, plan: str) -> str:
+def _from(place: ProjectFolder, plan: str) -> str:
     """The path of a plan, said from the project's folder: another day it is asked for elsewhere."""
     return os.path.relpath(Path(plan).absolute(), place.root)
 
 
 def _carry_out(
-    place: Place,
+    place: ProjectFolder,
     project: Project,
     plan: Plan,
-    request: Request,
+    request: RunRequest,
     as_json: bool,
     headless: bool,
     *,
     resume: str | None = None,
-) -> Ended:
+) -> FinishedRun:
     _refuse_secrets(request, project)
     place.make()
     shown = watcher(silent=as_json, headless=headless)
-    coordinator = Coordinator(place, project, plan, request, shown, resume=resume)
+    coordinator = ProjectCoordinator(place, project, plan, request, shown, resume=resume)
     # What Python agents print must not get into the one document that programs read.
     elsewhere = contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext()
     try:
         with elsewhere:
             ended = carry_out(coordinator, place)
     except AlreadyRunning as error:
-        raise refusal(error) from error
+        raise already_running(error) from error
     if ended.unsubmitted:
         complain(
             "these tasks of the run that was taken up are not in the plan now, and stay "
@@ -216,7 +221,7 @@ def _carry_out(
     return ended
 
 
-def _refuse_secrets(request: Request, project: Project) -> None:
+def _refuse_secrets(request: RunRequest, project: Project) -> None:
     """A text on the command line is in the history of a shell and in the list of processes."""
     said = [*(text for _, text in request.texts), *request.variables.values()]
     for name, value in secret_values(project, os.environ).items():
@@ -255,7 +260,7 @@ def _foresee(plan: Plan, project: Project, as_json: bool) -> int:
         for each in found:
             say(f"{each.one} and {each.other} take turns: {each.about}")
         say(f"{plural(len(tasks), 'task')}. Nothing was started.")
-    return Exit.SUCCEEDED
+    return ExitCode.SUCCEEDED
 
 
 def _is_plan(what: Sequence[str]) -> bool:

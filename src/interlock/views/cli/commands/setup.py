@@ -12,7 +12,7 @@ import typer
 from typer.completion import get_completion_inspect_parameters
 
 from interlock.errors import UsageError
-from interlock.service.project_folder import Place, here
+from interlock.service.project_folder import ProjectFolder, find_project
 from interlock.version import __version__
 from interlock.views.cli.agents_table import agents as agents_table
 from interlock.views.cli.doctor import examine
@@ -62,7 +62,7 @@ def init(
         )
     for path, text in files.items():
         path.write_text(text, encoding="utf-8")
-    Place(root).make()
+    ProjectFolder(root).make()
     names = ", ".join(each.name for each in found)
     say(f"Found {names}." if found else "Found no coding agent; `hello` stands in for one.")
     say("Wrote interlock.yaml (who works here) and plan.yaml (what is to be done).")
@@ -72,7 +72,7 @@ def init(
 
 def agents(as_json: Json = False) -> int:
     """List the agents of the project file."""
-    project = here().project()
+    project = find_project().project()
     if not project.agents:
         raise UsageError("no agent is configured here; `interlock init` writes a project file")
     specs = project.agents.values()
@@ -85,7 +85,7 @@ def agents(as_json: Json = False) -> int:
 
 def doctor(as_json: Json = False) -> int:
     """Look for what would stand in the way."""
-    findings = examine(here())
+    findings = examine(find_project())
     if as_json:
         print_json([each._asdict() for each in findings])
     else:

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from interlock.errors import NotRunning, UsageError
-from interlock.runtime.control.socket import ask
-from interlock.service.project_folder import here
+from interlock.runtime.control.client import ask
+from interlock.service.project_folder import find_project
 from interlock.views.cli.printing import print_json, say
 
 TaskId = Annotated[str, typer.Argument(help="The id of a task.")]
@@ -31,7 +31,7 @@ def cancel(
     """End tasks; what comes after them is skipped."""
     if bool(tasks) == everything:
         raise UsageError("name the tasks to cancel, or say --all")
-    ended = ask(here().folder, "cancel", tasks=None if everything else tasks)
+    ended = ask(find_project().folder, "cancel", tasks=None if everything else tasks)
     said = f"Cancelled: {', '.join(ended)}." if ended else "They had all ended already."
     return _say({"cancelled": ended}, said, as_json)
 
@@ -43,7 +43,7 @@ def retry(task: TaskId, as_json: Json = False) -> int:
     `interlock run --resume` tries again all that did not succeed.
     """
     try:
-        names = ask(here().folder, "retry", task=task)
+        names = ask(find_project().folder, "retry", task=task)
     except NotRunning as error:
         raise UsageError(
             f"{error}; `interlock run --resume` tries again all that did not succeed"
@@ -57,7 +57,7 @@ def pause(
     as_json: Json = False,
 ) -> int:
     """Start nothing more; what runs goes on."""
-    ask(here().folder, "pause", task=task)
+    ask(find_project().folder, "pause", task=task)
     what = task or "everything"
     undo = f"interlock resume {task}" if task else "interlock resume"
     return _say({"paused": what}, f"Paused {what}. `{undo}` ends it.", as_json)
@@ -71,7 +71,7 @@ def resume(
 
     A run that was interrupted goes on with `interlock run --resume`.
     """
-    ask(here().folder, "resume", task=task)
+    ask(find_project().folder, "resume", task=task)
     what = task or "everything"
     return _say({"resumed": what}, f"Resumed {what}.", as_json)
 
@@ -85,7 +85,7 @@ def prioritize(
 
     The higher number goes first, among those that could start.
     """
-    place = here()
+    place = find_project()
     named = place.project().priorities
     if priority in named:
         number = named[priority]
@@ -106,7 +106,7 @@ def answer(
     as_json: Json = False,
 ) -> int:
     """Answer a task that needs you."""
-    place = here()
+    place = find_project()
     ask(place.folder, "answer", task=task, answer=text)
     return _say({"task": task, "answer": text}, f"Told {task}: {text}", as_json)
 

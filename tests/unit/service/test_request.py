@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from interlock.service.request import Request, from_record
+from interlock.service.run_request import RunRequest, from_record
 
-FULL = Request(
+FULL = RunRequest(
     plan="plan.yaml",
     texts=(("codex", "fix it"),),
     variables={"who": "you"},
@@ -20,8 +20,8 @@ FULL = Request(
 )
 
 
-@pytest.mark.parametrize("request_", [Request(), FULL])
-def test_a_request_comes_back_from_the_journal_as_it_was(request_: Request) -> None:
+@pytest.mark.parametrize("request_", [RunRequest(), FULL])
+def test_a_request_comes_back_from_the_journal_as_it_was(request_: RunRequest) -> None:
     assert from_record(json.loads(json.dumps(request_.as_record()))) == request_
 
 
@@ -31,7 +31,7 @@ def test_what_is_no_request_is_none(record: Any) -> None:
 
 
 def test_a_request_of_a_newer_version_loses_what_is_not_known_here() -> None:
-    assert from_record({"plan": "p.yaml", "budget": 5}) == Request(plan="p.yaml")
+    assert from_record({"plan": "p.yaml", "budget": 5}) == RunRequest(plan="p.yaml")
 
 
 def test_only_options_that_somebody_has_given_change_a_request() -> None:
@@ -41,5 +41,5 @@ def test_only_options_that_somebody_has_given_change_a_request() -> None:
 
 def test_a_request_is_called_by_its_plan_or_the_number_of_its_texts() -> None:
     assert FULL.title == "plan.yaml"
-    assert Request(texts=(("a", "x"),)).title == "1 task"
-    assert Request(texts=(("a", "x"), ("a", "y"))).title == "2 tasks"
+    assert RunRequest(texts=(("a", "x"),)).title == "1 task"
+    assert RunRequest(texts=(("a", "x"), ("a", "y"))).title == "2 tasks"

@@ -11,10 +11,10 @@ import pytest
 from interlock import AgentFailed, Event, Kind, Outcome, Retry, Runtime, State, Task, TaskContext
 from interlock.journal.reader import Reader
 from interlock.journal.schema.codec import Codec
+from interlock.journal.state.run_facts import RunFacts, TaskFacts
+from interlock.journal.state.run_fold import RunFold, said, shown
 from interlock.model.claim import read, uses, write
 from interlock.runtime.recovery.origin import KNOWN
-from interlock.views.facts import RunFacts, TaskFacts
-from interlock.views.fold import RunFold, said, shown
 
 
 @pytest.fixture(autouse=True)

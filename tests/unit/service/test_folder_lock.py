@@ -11,18 +11,18 @@ import pytest
 
 from interlock.errors import UsageError
 from interlock.journal.lock import JournalLock
-from interlock.service.folder_lock import alone_in
-from interlock.service.project_folder import Place
+from interlock.service.folder_lock import exclusive_run
+from interlock.service.project_folder import ProjectFolder
 
 
-def project(folder: Path) -> Place:
+def project(folder: Path) -> ProjectFolder:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "interlock.yaml").touch()
-    return Place(folder)
+    return ProjectFolder(folder)
 
 
-def refused(place: Place) -> str:
-    with pytest.raises(UsageError) as caught, alone_in(place):
+def refused(place: ProjectFolder) -> str:
+    with pytest.raises(UsageError) as caught, exclusive_run(place):
         raise AssertionError
     return str(caught.value)
 
@@ -31,9 +31,9 @@ def test_a_second_run_is_kept_out_although_nothing_in_the_folder_says_who_is_the
     tmp_path: Path,
 ) -> None:
     place = project(tmp_path)
-    with alone_in(place):
-        assert "going on here already; which process" in refused(place)
-    with alone_in(place):
+    with exclusive_run(place):
+        assert "already going on here; its process is unknown" in refused(place)
+    with exclusive_run(place):
         pass
 
 
@@ -41,35 +41,35 @@ def test_who_it_is_is_told_where_the_journal_says_so(tmp_path: Path) -> None:
     place = project(tmp_path)
     place.make()
     lock = JournalLock(place.journal)
-    with alone_in(place):
-        assert f"going on here already, in process {os.getpid()} since" in refused(place)
+    with exclusive_run(place):
+        assert f"already going on here, in process {os.getpid()} since" in refused(place)
     lock.release()
 
 
 def test_a_project_inside_of_another_excludes_it_and_is_excluded_by_it(tmp_path: Path) -> None:
     outer, inner = project(tmp_path), project(tmp_path / "folder" / "inner")
-    with alone_in(outer):
+    with exclusive_run(outer):
         assert f"going on in {tmp_path}, and this project is inside" in refused(inner)
-    with alone_in(inner):
-        assert f"going on in a project inside of {tmp_path}" in refused(outer)
-    with alone_in(outer):
+    with exclusive_run(inner):
+        assert f"going on in a project inside {tmp_path}" in refused(outer)
+    with exclusive_run(outer):
         pass
 
 
 def test_two_projects_inside_of_the_same_one_run_side_by_side(tmp_path: Path) -> None:
     project(tmp_path)
-    with alone_in(project(tmp_path / "one")), alone_in(project(tmp_path / "other")):
+    with exclusive_run(project(tmp_path / "one")), exclusive_run(project(tmp_path / "other")):
         pass
 
 
 def test_folders_that_are_no_projects_keep_nobody_out(tmp_path: Path) -> None:
-    with alone_in(Place(tmp_path)), alone_in(project(tmp_path / "inner")):
+    with exclusive_run(ProjectFolder(tmp_path)), exclusive_run(project(tmp_path / "inner")):
         pass
 
 
 def test_an_agent_that_outlives_the_run_does_not_hold_the_folder(tmp_path: Path) -> None:
     place = project(tmp_path)
-    with alone_in(place):
+    with exclusive_run(place):
         agent = subprocess.Popen(
             [sys.executable, "-c", "print(flush=True); input()"],
             stdin=subprocess.PIPE,
@@ -78,5 +78,5 @@ def test_an_agent_that_outlives_the_run_does_not_hold_the_folder(tmp_path: Path)
         )
         assert agent.stdout is not None
         agent.stdout.readline()
-    with alone_in(place):
+    with exclusive_run(place):
         agent.communicate(b"\n")

@@ -12,9 +12,9 @@ import pytest
 
 from interlock import Event, InterlockError, Runtime, State, Task, TaskContext
 from interlock.errors import InvalidOption, UnknownTask, UsageError
+from interlock.journal.state.run_fold import RunFold
 from interlock.model.template import Template
-from interlock.service.run_commands import Steering
-from interlock.views.fold import RunFold
+from interlock.runtime.control.handler import RequestHandler
 
 
 class World:
@@ -33,7 +33,7 @@ class World:
             Task("last", self.says, prompt=Template("{{after.output}} now")),
             Task("fine", self.says, prompt="fine"),
         ]
-        self.steering = Steering(rt, self.fold, self.tasks)
+        self.steering = RequestHandler(rt, self.fold, self.tasks)
 
     def heard(self, event: Event) -> None:
         self.fold.take((event,))
@@ -50,7 +50,7 @@ class World:
         return ctx.prompt or ""
 
     async def ask(self, do: str, **details: Any) -> Any:
-        return await self.steering.answer({"do": do, **details})
+        return await self.steering.handle({"do": do, **details})
 
     def state(self, task_id: str) -> State:
         found = self.fold.task(task_id)
@@ -68,7 +68,7 @@ async def going(**options: Any) -> AsyncIterator[World]:
             await handle
         yield world
         world.may_end.set()
-        await world.steering.follow_ups()
+        await world.steering.wait_for_follow_ups()
 
 
 async def test_a_retry_brings_what_was_skipped_under_new_names_and_in_new_prompts() -> None:
@@ -76,7 +76,7 @@ async def test_a_retry_brings_what_was_skipped_under_new_names_and_in_new_prompt
         world.mended = True
         names = await world.ask("retry", task="flaky")
         assert names == {"flaky": "flaky~2", "after": "after~2", "last": "last~2"}
-        await world.steering.follow_ups()
+        await world.steering.wait_for_follow_ups()
         assert (await world.rt.handle("last~2")).result == "is mended now"
         assert world.state("flaky") is State.FAILED
 
@@ -84,13 +84,24 @@ async def test_a_retry_brings_what_was_skipped_under_new_names_and_in_new_prompt
 async def test_a_retry_that_failed_can_be_retried_again() -> None:
     async with going() as world:
         await world.ask("retry", task="flaky")
-        await world.steering.follow_ups()
+        await world.steering.wait_for_follow_ups()
         assert world.state("last~2") is State.SKIPPED
         world.mended = True
         names = await world.ask("retry", task="flaky~2")
         assert names == {"flaky~2": "flaky~3", "after~2": "after~3", "last~2": "last~3"}
-        await world.steering.follow_ups()
+        await world.steering.wait_for_follow_ups()
         assert world.state("last~3") is State.SUCCEEDED
+
+
+MESSAGES = {
+    "there is no None here": "does not know the request None",
+    "is the other one newer": "sent by a newer version",
+    "which task": "`task` is missing or is not a string",
+    "which tasks": "`tasks` is not a list of task ids",
+    "which priority": "`priority` is missing or is not a whole number",
+    "asked nothing": "has not asked a question",
+}
+"""What the run says, by the short name of the case."""
 
 
 @pytest.mark.parametrize(
@@ -120,8 +131,8 @@ async def test_what_makes_no_sense_is_refused_and_changes_nothing(
 ) -> None:
     async with going() as world:
         before = world.fold.facts(0.0)
-        with pytest.raises(error, match=said):
-            await world.steering.answer(asked)
+        with pytest.raises(error, match=MESSAGES.get(said, said)):
+            await world.steering.handle(asked)
         await world.rt.flush()
         assert world.fold.facts(0.0) == before
 

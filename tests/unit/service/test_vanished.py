@@ -13,7 +13,7 @@ from interlock.service.journal_watch import JournalVanished, JournalWatch
 
 @pytest.fixture
 def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(vanished, "_LOOKS", 0.001)
+    monkeypatch.setattr(vanished, "_INTERVAL", 0.001)
     (tmp_path / "journal.db.lock").touch()
     (tmp_path / "journal.db").touch()
     return tmp_path / "journal.db"

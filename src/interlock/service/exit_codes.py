@@ -1,12 +1,12 @@
-"""What the program ends with."""
+"""The exit codes of the program."""
 
 from __future__ import annotations
 
 from enum import IntEnum
 
 
-class Exit(IntEnum):
-    """What the program ends with."""
+class ExitCode(IntEnum):
+    """The exit codes of the program."""
 
     SUCCEEDED = 0
     FAILED = 1

@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 
 from interlock.errors import NotRunning, UnknownTask, UsageError
-from interlock.runtime.control import socket as control
-from interlock.runtime.control.socket import SOCKET, Answer, ControlServer, Refused, Unanswered, ask
+from interlock.runtime.control import protocol, server
+from interlock.runtime.control.client import ask
+from interlock.runtime.control.protocol import SOCKET, NoReply, RequestRejected
+from interlock.runtime.control.server import Answer, ControlServer
 
 
 async def echo(asked: dict[str, Any]) -> Any:
@@ -42,7 +44,7 @@ async def test_what_is_asked_comes_there_and_the_answer_comes_back(tmp_path: Pat
         assert stat.S_IMODE((tmp_path / SOCKET).stat().st_mode) == 0o600
         said = await asked(tmp_path, "why", task="ä \n b", tasks=["a", None])
         assert said == {"do": "why", "task": "ä \n b", "tasks": ["a", None]}
-        with pytest.raises(Refused, match="there is no such task"):
+        with pytest.raises(RequestRejected, match="there is no such task"):
             await asked(tmp_path, "fail")
     assert not (tmp_path / SOCKET).exists()
     with pytest.raises(NotRunning, match="no run is going on"):
@@ -59,18 +61,18 @@ async def test_whoever_waits_for_an_answer_is_told_when_the_run_ends(tmp_path: P
     async with serving(tmp_path, answer):
         waiting = asyncio.create_task(asked(tmp_path, "hang"))
         await heard.wait()
-    with pytest.raises(NotRunning, match="ended before it answered"):
+    with pytest.raises(NotRunning, match="ended before it replied"):
         await waiting
 
 
 async def test_a_coordinator_that_does_not_answer_is_not_called_dead(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(control, "_PATIENCE", 0.05)
+    monkeypatch.setattr(protocol, "TIMEOUT", 0.05)
     with socket.socket(socket.AF_UNIX) as stopped:
         stopped.bind(str(tmp_path / SOCKET))
         stopped.listen()
-        with pytest.raises(Unanswered, match="gave no answer"):
+        with pytest.raises(NoReply, match="did not reply"):
             await asked(tmp_path, "why")
 
 
@@ -84,7 +86,7 @@ async def test_an_answer_that_makes_no_sense_is_none(tmp_path: Path) -> None:
     server = await asyncio.start_unix_server(garbage, tmp_path / SOCKET)
     async with server:
         for _ in range(2):
-            with pytest.raises(Unanswered):
+            with pytest.raises(NoReply):
                 await asked(tmp_path, "why")
 
 
@@ -102,7 +104,7 @@ async def test_the_path_may_be_longer_than_a_socket_allows(tmp_path: Path) -> No
 async def test_whoever_is_somebody_else_is_turned_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(control, "_is_ours", lambda _: False)
+    monkeypatch.setattr(server, "_is_same_user", lambda _: False)
     async with serving(tmp_path, echo):
         with pytest.raises(NotRunning):
             await asked(tmp_path, "ping")
@@ -111,7 +113,7 @@ async def test_whoever_is_somebody_else_is_turned_away(
 def test_we_and_root_are_ours() -> None:
     one, other = socket.socketpair()
     with one, other:
-        assert control._is_ours(one)
+        assert server._is_same_user(one)
 
 
 async def test_the_socket_of_the_next_run_is_left_alone(tmp_path: Path) -> None:
@@ -150,6 +152,15 @@ async def test_whoever_comes_before_there_are_answers_waits_for_them(tmp_path: P
         assert line == b'{"ok":{"do":"ping"}}\n'
 
 
+MESSAGES = {
+    "a request has at most 4,194,304 bytes": "the limit is 4,194,304 bytes",
+    "this cannot be done: ZeroDivisionError": "the request failed: ZeroDivisionError",
+    "a request is an object of JSON": "the request is not a JSON object",
+    "no JSON": "the request is not JSON",
+}
+"""What the run says, by the short name of the case."""
+
+
 @pytest.mark.parametrize(
     ("request_", "error"),
     [
@@ -167,6 +178,6 @@ async def test_whatever_is_asked_is_answered(tmp_path: Path, request_: bytes, er
         reader, writer = await asyncio.open_unix_connection(tmp_path / SOCKET)
         writer.write(request_)
         await writer.drain()
-        assert error in (await reader.readline()).decode()
+        assert MESSAGES[error] in (await reader.readline()).decode()
         writer.close()
         await writer.wait_closed()

@@ -1,4 +1,4 @@
-"""What a run was asked to do: kept beside its journal, so that it can be taken up without words."""
+"""What a run was asked to do. The journal keeps it, so that `--resume` needs no arguments."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 NAMESPACE = "interlock.requests"
-"""Where requests are kept, by the id of their run."""
+"""The journal keeps requests under this name, by the id of their run."""
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RunRequest:
     """One `interlock run` or `interlock delegate`."""
 
     plan: str = ""
-    """The path of a plan file, from the project's folder; empty if there are texts instead."""
+    """The path of a plan file, relative to the project's folder; empty if there are prompts."""
     texts: tuple[tuple[str, str], ...] = ()
     """Agent and prompt of each task, in order."""
     variables: dict[str, str] = field(default_factory=dict)
@@ -25,30 +25,30 @@ class Request:
 
     @property
     def title(self) -> str:
-        """What to call it."""
+        """The name under which views show the run."""
         if self.plan:
             return self.plan
         return f"{len(self.texts)} task" + ("" if len(self.texts) == 1 else "s")
 
-    def gone_on(self, only: tuple[str, ...], variables: dict[str, str]) -> Request:
-        """What it was asked before, and what is said anew."""
+    def continued(self, only: tuple[str, ...], variables: dict[str, str]) -> RunRequest:
+        """The request, changed by what is given on the command line when the run is resumed."""
         return replace(self, variables={**self.variables, **variables}, only=only or self.only)
 
-    def with_options(self, **given: Any) -> Request:
-        """The same with those options changed that somebody has given."""
+    def with_options(self, **given: Any) -> RunRequest:
+        """The same request with those options changed that were given."""
         return replace(self, **{name: value for name, value in given.items() if value})
 
     def as_record(self) -> dict[str, Any]:
-        """As the journal keeps it."""
+        """The form in which the journal keeps it."""
         return asdict(self) | {"texts": [list(each) for each in self.texts]}
 
 
-def from_record(record: Any) -> Request | None:
-    """A request out of the journal; None if there is none that makes sense."""
+def from_record(record: Any) -> RunRequest | None:
+    """The request that a journal has kept; None if there is none, or none that can be read."""
     if not isinstance(record, dict):
         return None
-    known = {each.name for each in fields(Request)}
+    known = {each.name for each in fields(RunRequest)}
     kept = {name: value for name, value in record.items() if name in known}
     kept["texts"] = tuple((agent, text) for agent, text in kept.get("texts", ()))
     kept["only"] = tuple(kept.get("only", ()))
-    return Request(**kept)
+    return RunRequest(**kept)

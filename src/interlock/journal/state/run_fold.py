@@ -8,15 +8,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from interlock.journal.state.run_facts import RunFacts, TaskFacts
 from interlock.model.claim import Claim, Mode
 from interlock.model.event import Event, Kind
+from interlock.model.labels import AGENT_LABEL, RETRY_OF_LABEL
 from interlock.model.outcome import ErrorRecord, Outcome, State
 from interlock.model.progress import Progress
 from interlock.model.task import Task
 from interlock.model.usage import Usage
-from interlock.runtime.project import AGENT
-from interlock.runtime.recovery.remembered import AGAIN
-from interlock.views.facts import RunFacts, TaskFacts
 
 _LONGEST = 2_000
 """So much of a prompt or a result is carried along; the rest is in the journal."""
@@ -107,7 +106,7 @@ class RunFold:
             task.id,
             State.BLOCKED if task.after else State.WAITING,
             event.at,
-            agent=task.labels.get(AGENT) or _name(task.agent),
+            agent=task.labels.get(AGENT_LABEL) or _name(task.agent),
             prompt=str(task.prompt or "")[:_LONGEST],
             claims=tuple(said(claim) for claim in task.claims),
             after=task.after,
@@ -115,7 +114,7 @@ class RunFold:
             attempts=task.retry.attempts,
             submitted_at=event.at,
             estimate=task.estimate,
-            retry_of=task.labels.get(AGAIN, ""),
+            retry_of=task.labels.get(RETRY_OF_LABEL, ""),
         )
 
     def _stands(self, event: Event, fields: dict[str, Any]) -> None:
