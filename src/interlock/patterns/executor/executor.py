@@ -38,9 +38,9 @@ from interlock.patterns.executor.resource_locks import (
 from interlock.patterns.executor.shutdown_manager import ShutdownManager
 from interlock.runtime.claim_paths import Workspace
 from interlock.runtime.context import TaskContext, plain
+from interlock.runtime.hosting.host import RuntimeHost
 from interlock.runtime.ports import Ports
 from interlock.runtime.runtime import Runtime
-from interlock.runtime.shared import SharedRuntime
 from interlock.runtime.shielded import shielded_to_completion
 from interlock.runtime.submission.submitting import Submitting
 
@@ -93,7 +93,7 @@ class ParallelExecutor:
         self._resume = resume
         self._grace = seconds(grace, "grace")
         self._ports = ports
-        self._shared = SharedRuntime(self._make, self._opened)
+        self._host = RuntimeHost(self._make, self._on_open, what="this executor")
         self._executions: dict[str, GroupExecution] = {}
         """Unfinished executions, by the ids of their tasks."""
         self._names: set[str] = set()
@@ -114,7 +114,7 @@ class ParallelExecutor:
             ports=self._ports,
         )
 
-    def _opened(self, runtime: Runtime) -> None:
+    def _on_open(self, runtime: Runtime) -> None:
         self._names.clear()
         self._counts.clear()
         self._slots = _INITIAL_SLOTS
@@ -134,22 +134,18 @@ class ParallelExecutor:
 
         Tasks are named `group_id/task_id`; the second execution of a group is `group_id~2`.
         """
-        return self._shared.runtime
+        return self._host.runtime
 
     async def __aenter__(self) -> Self:
-        await self._shared.enter()
+        await self._host.enter()
         return self
 
     async def __aexit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        await self._shared.close(cancel=error is not None)
+        await self._host.close(cancel=error is not None)
 
     async def shutdown(self, timeout: Duration = 30.0) -> None:
         """Refuse new groups, let running agents finish within `timeout`, then stop them."""
-        self._shared.check_loop()
-        self._shared.refuse()
-        if self._executions:
-            await self._shared.runtime.shutdown(timeout)
-        await self._shared.close()
+        await self._host.shutdown(seconds(timeout, "timeout"))
 
     # -- a group ----------------------------------------------------------------------------
 
@@ -164,7 +160,7 @@ class ParallelExecutor:
             raise InvalidOption(f"{group!r} is not a ParallelExecutionGroup")
         began = asyncio.get_running_loop().time()
         claims = resolve_claims(group, self._workspace)
-        runtime = await self._shared.enter()
+        runtime = await self._host.enter()
         execution = self._execution(runtime, group, claims)
         try:
             await self._execute(runtime, execution, claims)
@@ -174,7 +170,7 @@ class ParallelExecutor:
             log_event(PARALLEL_GROUP_COMPLETE, level=logging.ERROR, caused_by=unexpected, **fields)
             raise
         finally:
-            await shielded_to_completion(self._leave(execution, began))
+            await shielded_to_completion(self._leave(runtime, execution, began))
         for agent_id, fatal in execution.fatal.items():
             raise ParallelExecutionError(
                 f"group {group.group_id!r}: agent {agent_id!r} ended with {fatal!r}", outcomes
@@ -260,7 +256,7 @@ class ParallelExecutor:
         execution: GroupExecution,
         claims: dict[str, tuple[Claim, ...]],
     ) -> None:
-        self._shared.check_open()  # again: acquiring the locks may have taken long
+        self._host.check_open()  # again: acquiring the locks may have taken long
         group = execution.group
         log_event(PARALLEL_GROUP_START, group=group.group_id, agents=len(group.assignments))
         slots = None
@@ -281,11 +277,11 @@ class ParallelExecutor:
         for outcome in outcomes:
             execution.settled(outcome)  # reused outcomes of an earlier run are not events
 
-    async def _leave(self, execution: GroupExecution, began: float) -> None:
+    async def _leave(self, runtime: Runtime, execution: GroupExecution, began: float) -> None:
         """Leave the run, whether the group completed, was refused or was cancelled."""
         if execution.gate is not None:
             await asyncio.wait([execution.gate])
-        execution.call_when_gone(partial(self._gone, execution))
+        execution.call_when_gone(partial(self._on_gone, runtime, execution))
         if execution.submitted:
             counts = execution.counts
             log_event(
@@ -295,12 +291,12 @@ class ParallelExecutor:
                 failed=counts.failed,
                 duration=asyncio.get_running_loop().time() - began,
             )
-        await self._shared.vacated()
+        await self._host.wait_closed()
 
-    def _gone(self, execution: GroupExecution) -> None:
+    def _on_gone(self, runtime: Runtime, execution: GroupExecution) -> None:
         for each in execution.assignments:
             del self._executions[each]
-        self._shared.leave()
+        self._host.leave(runtime)
 
 
 def _ids(name: str, group: ParallelExecutionGroup) -> set[str]:
