@@ -17,8 +17,8 @@ import pytest
 
 import interlock
 from interlock import InvalidOption, SharedStore, WouldDeadlock
-from interlock.patterns.scheduler import file_locks as scheduler_files
-from interlock.patterns.scheduler.file_locks import FileLock, by_sqlite, flocked
+from interlock.system import reader_writer_lock as scheduler_files
+from interlock.system.reader_writer_lock import LockMethod, by_sqlite, flocked
 
 LOCKS = pytest.mark.parametrize("lock", [flocked, by_sqlite])
 
@@ -26,7 +26,7 @@ COUNTS = """
 import sys
 from pathlib import Path
 from interlock import SharedStore
-from interlock.patterns.scheduler import file_locks as scheduler_files
+from interlock.system import reader_writer_lock as scheduler_files
 
 def one_more(file):
     file.write_text(str(int(file.read_text()) + 1))
@@ -38,7 +38,7 @@ for _ in range(100):
 
 
 @LOCKS
-def test_processes_that_change_a_store_lose_nothing(lock: FileLock) -> None:
+def test_processes_that_change_a_store_lose_nothing(lock: LockMethod) -> None:
     Path("count.txt").write_text("0", encoding="ascii")
     source = str(Path(interlock.__file__).parents[1])
     command = [sys.executable, "-c", COUNTS, str(lock.__name__)]
@@ -73,7 +73,7 @@ class Watched:
 
 
 @LOCKS
-def test_threads_that_change_and_look_do_so_apart(lock: FileLock) -> None:
+def test_threads_that_change_and_look_do_so_apart(lock: LockMethod) -> None:
     store = SharedStore(Watched(), lock=lock)
 
     def work(_: int) -> None:
@@ -87,7 +87,7 @@ def test_threads_that_change_and_look_do_so_apart(lock: FileLock) -> None:
 
 
 @LOCKS
-def test_looks_may_come_together(lock: FileLock) -> None:
+def test_looks_may_come_together(lock: LockMethod) -> None:
     all_inside = threading.Barrier(4)
     store = SharedStore([1, 2, 3], lock=lock)
 
@@ -149,7 +149,7 @@ def test_looks_and_changes_may_be_nested_unless_they_would_wait_for_themselves()
 
 
 @LOCKS
-def test_two_stores_of_one_path_are_inside_of_each_other(lock: FileLock) -> None:
+def test_two_stores_of_one_path_are_inside_of_each_other(lock: LockMethod) -> None:
     Path("link").symlink_to("shared")
     one: SharedStore[list[int]] = SharedStore([], "shared", lock=lock)
     two: SharedStore[list[int]] = SharedStore([], "link", lock=lock)
@@ -162,9 +162,9 @@ def test_two_stores_of_one_path_are_inside_of_each_other(lock: FileLock) -> None
 
 @LOCKS
 def test_who_wait_for_each_other_inside_of_two_stores_are_told(
-    lock: FileLock, monkeypatch: pytest.MonkeyPatch
+    lock: LockMethod, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scheduler_files, "INSIDE_WAITS", 0.1)
+    monkeypatch.setattr(scheduler_files, "NESTED_TIMEOUT", 0.1)
     stores = [SharedStore([name], name, lock=lock) for name in ("a", "b")]
     both_inside = threading.Barrier(2)
 

@@ -14,14 +14,14 @@ import pytest
 
 import interlock
 from interlock import InvalidOption, RollingSummary
-from interlock.patterns.scheduler.file_locks import FileLock, by_sqlite, flocked
+from interlock.system.reader_writer_lock import LockMethod, by_sqlite, flocked
 
 LOCKS = pytest.mark.parametrize("lock", [flocked, by_sqlite])
 
 WRITES = """
 import sys
 from interlock import RollingSummary
-from interlock.patterns.scheduler import file_locks as scheduler_files
+from interlock.system import reader_writer_lock as scheduler_files
 name, count, most, lock = sys.argv[1:]
 summary = RollingSummary("s.txt", int(most), lock=getattr(scheduler_files, lock))
 for number in range(int(count)):
@@ -32,7 +32,7 @@ for number in range(int(count)):
 DIES = """
 import os, signal, sys
 from interlock import RollingSummary
-from interlock.patterns.scheduler import file_locks as scheduler_files
+from interlock.system import reader_writer_lock as scheduler_files
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -62,13 +62,13 @@ def start(script: str, *args: object) -> subprocess.Popen[bytes]:
     )
 
 
-def dies(where: str, most: int, lock: FileLock) -> None:
+def dies(where: str, most: int, lock: LockMethod) -> None:
     """Have another process begin to append an entry, and be killed in the middle of it."""
     with start(DIES, where, most, _name(lock)) as process:
         assert process.wait(60) == -signal.SIGKILL
 
 
-def _name(lock: FileLock) -> str:
+def _name(lock: LockMethod) -> str:
     return str(lock.__name__)
 
 
@@ -82,7 +82,7 @@ def test_entries_come_in_the_order_in_which_they_were_appended() -> None:
 
 
 @LOCKS
-def test_processes_and_threads_lose_and_mix_up_nothing(lock: FileLock) -> None:
+def test_processes_and_threads_lose_and_mix_up_nothing(lock: LockMethod) -> None:
     processes = [start(WRITES, f"p{n}", 40, 1_000_000, _name(lock)) for n in range(3)]
     summary = RollingSummary("s.txt", 1_000_000, lock=lock)
 
@@ -101,7 +101,7 @@ def test_processes_and_threads_lose_and_mix_up_nothing(lock: FileLock) -> None:
 
 
 @LOCKS
-def test_the_file_never_grows_beyond_its_bound_and_says_what_went(lock: FileLock) -> None:
+def test_the_file_never_grows_beyond_its_bound_and_says_what_went(lock: LockMethod) -> None:
     most = 1000
     processes = [start(WRITES, f"p{n}", 50, most, _name(lock)) for n in range(2)]
     summary = RollingSummary("s.txt", most, lock=lock)
@@ -137,7 +137,7 @@ def test_no_more_is_dropped_than_must_be() -> None:
 
 
 @LOCKS
-def test_a_writer_that_is_killed_in_the_middle_leaves_no_half_entry(lock: FileLock) -> None:
+def test_a_writer_that_is_killed_in_the_middle_leaves_no_half_entry(lock: LockMethod) -> None:
     summary = RollingSummary("s.txt", 10_000, lock=lock)
     summary.append("first")
     dies("write", 10_000, lock)
@@ -151,7 +151,7 @@ def test_a_writer_that_is_killed_in_the_middle_leaves_no_half_entry(lock: FileLo
 @LOCKS
 @pytest.mark.parametrize("where", ["write", "fsync", "replace"])
 def test_a_writer_that_is_killed_while_it_makes_room_loses_nothing(
-    where: str, lock: FileLock
+    where: str, lock: LockMethod
 ) -> None:
     summary = RollingSummary("s.txt", 256, lock=lock)
     for number in range(20):
@@ -254,7 +254,7 @@ def test_a_full_disk_leaves_nothing_beside_the_summary(monkeypatch: pytest.Monke
 def test_what_is_no_summary_is_left_alone() -> None:
     Path("notes.txt").write_text("dear diary", encoding="utf-8")
     for call in (lambda s: s.append("x"), RollingSummary.read):
-        with pytest.raises(InvalidOption, match="no summary"):
+        with pytest.raises(InvalidOption, match="not a summary"):
             call(RollingSummary("notes.txt"))
     assert Path("notes.txt").read_text(encoding="utf-8") == "dear diary"
 

@@ -1,9 +1,8 @@
-"""`RollingSummary`: what agents tell each other, in a file that does not grow for ever.
+"""`RollingSummary`: an append-only file of bounded size that agents share.
 
 The file is plain text. Each entry ends with a line that holds only a record separator (which most
-programs do not show), so that an entry that was cut off is recognised: it is what comes after the
-last separator. What had to make room is counted in a note at the top, which ends with another
-separator.
+programs do not show). So an incomplete entry is recognised: it follows the last separator. A note
+at the top counts the entries that were dropped; it ends with a unit separator.
 """
 
 from __future__ import annotations
@@ -17,8 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from interlock.errors import InvalidOption
-from interlock.patterns.scheduler.file_locks import FileLock
-from interlock.patterns.scheduler.shared_lock import SharedLock
+from interlock.system.reader_writer_lock import LockMethod, ReaderWriterLock
 
 _END = b"\n\x1e\n"
 _NOTE_END = b"\n\x1f\n"
@@ -28,7 +26,7 @@ _LEAST = 256
 
 
 class _Content(NamedTuple):
-    """What is in the file; `whole` is where the last whole entry ends."""
+    """What the file contains; `whole` is the offset at which the last complete entry ends."""
 
     dropped: int
     dropped_bytes: int
@@ -43,9 +41,9 @@ class RollingSummary:
         summary.append("writer: chapter 1 is done")
         print(summary.read())
 
-    An entry is there as a whole or not at all, also if its writer is killed. When the file would
-    grow beyond `max_bytes`, the oldest entries go, and a note says how many. (`lock` is for systems
-    without flock, and for tests.)
+    Appending is atomic, even if the writer is killed. When the file would grow beyond `max_bytes`,
+    the oldest entries are dropped and a note says how many. (`lock` is for systems without flock,
+    and for tests.)
     """
 
     def __init__(
@@ -53,18 +51,18 @@ class RollingSummary:
         path: str | os.PathLike[str],
         max_bytes: int = 65_536,
         *,
-        lock: FileLock | None = None,
+        lock: LockMethod | None = None,
     ) -> None:
         if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < _LEAST:
             raise InvalidOption(f"max_bytes is {max_bytes!r}; it must be {_LEAST} or more")
         self.path = Path(os.path.realpath(path))
         self.max_bytes = max_bytes
-        self._lock = SharedLock(self.path, lock)
+        self._lock = ReaderWriterLock(self.path, lock)
 
     def append(self, text: str) -> None:
-        """Add an entry at the end."""
+        """Append an entry."""
         if not isinstance(text, str) or not text.strip():
-            raise InvalidOption(f"an entry is text, not {text!r}")
+            raise InvalidOption(f"an entry must be text that is not blank, not {text!r}")
         entry = _SEPARATORS.sub(" ", text).encode("utf-8", "replace") + _END
         if len(entry) > self.max_bytes - _LEAST // 2:
             raise InvalidOption(
@@ -77,10 +75,10 @@ class RollingSummary:
             elif content.whole + len(entry) <= self.max_bytes:
                 self._add(entry, content.whole)
             else:
-                self._replace(_made_room(content, self.max_bytes - len(entry)) + entry)
+                self._replace(_drop_oldest(content, self.max_bytes - len(entry)) + entry)
 
     def read(self) -> str:
-        """The entries, oldest first, after the note of what was dropped, if something was."""
+        """Return the entries, oldest first, after a note if older ones were dropped."""
         content = self._content()
         entries = [each.decode("utf-8", "replace") for each in content.entries]
         if content.dropped:
@@ -88,11 +86,11 @@ class RollingSummary:
         return "\n".join(entries)
 
     def entries(self) -> list[str]:
-        """The entries that are left, oldest first."""
+        """Return the entries as a list, oldest first."""
         return [each.decode("utf-8", "replace") for each in self._content().entries]
 
-    # Readers need no lock: a file is only added to or replaced, and what is not whole is passed
-    # over. So nobody who hangs or dies while writing keeps others from reading.
+    # Readers need no lock: the file is only appended to or replaced, and an incomplete entry is
+    # ignored. So a writer that hangs or dies does not block readers.
 
     def _content(self) -> _Content:
         try:
@@ -106,29 +104,29 @@ class RollingSummary:
             dropped, dropped_bytes = int(found[1]), int(found[2])
             begin = len(note) + len(mark)
         entries = data[begin:].split(_END)
-        cut_off = entries.pop()
+        incomplete = entries.pop()
         if data and not entries:
-            # The first entry comes with the file, so it is never cut off.
-            raise InvalidOption(f"{self.path} is no summary: something else is in it")
-        return _Content(dropped, dropped_bytes, entries, len(data) - len(cut_off))
+            # The first entry is written together with the file, so it is never incomplete.
+            raise InvalidOption(f"{self.path} is not a summary: it has other content")
+        return _Content(dropped, dropped_bytes, entries, len(data) - len(incomplete))
 
     def _add(self, entry: bytes, at: int) -> None:
         file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
-            os.ftruncate(file, at)  # an entry that somebody did not get to finish
+            os.ftruncate(file, at)  # discard an incomplete entry
             os.lseek(file, at, os.SEEK_SET)
             _write(file, entry)
         except OSError:
-            os.ftruncate(file, at)  # a full disk: half an entry is none
+            os.ftruncate(file, at)  # the disk is full: remove the partial entry
             raise
         finally:
             os.close(file)
 
     def _replace(self, data: bytes) -> None:
-        """Write the file anew: it is the old one or the new one at any moment.
+        """Replace the file atomically.
 
-        The new one has a name that nobody uses (who is killed here leaves it behind), and at no
-        moment more readers than the old one.
+        The new file has a unique temporary name (a killed writer leaves it behind), and never wider
+        permissions than the old one.
         """
         old = self.path.stat() if self.path.exists() else None
         fresh = self.path.with_name(f".interlock-{secrets.token_hex(8)}.new")
@@ -137,9 +135,9 @@ class RollingSummary:
         try:
             try:
                 if old is not None:
-                    _give_to(file, old)
+                    _copy_owner(file, old)
                 _write(file, data)
-                os.fsync(file)  # or after a power cut there might be neither
+                os.fsync(file)  # otherwise a power cut could lose both files
             finally:
                 os.close(file)
             os.replace(fresh, self.path)
@@ -148,8 +146,8 @@ class RollingSummary:
             raise
 
 
-def _made_room(content: _Content, most: int) -> bytes:
-    """What is left of the entries, with a note of what is not: no more bytes than `most`."""
+def _drop_oldest(content: _Content, most: int) -> bytes:
+    """Return the newest entries, after a note about the others, in at most `most` bytes."""
     dropped, dropped_bytes, entries, _ = content
     size = sum(len(each) + len(_END) for each in entries)
     for gone, entry in enumerate(entries, 1):
@@ -158,11 +156,11 @@ def _made_room(content: _Content, most: int) -> bytes:
         note = _note(dropped + gone, dropped_bytes) + _NOTE_END
         if len(note) + size <= most:
             return note + b"".join(each + _END for each in entries[gone:])
-    raise AssertionError("there is always room for one entry and a note")
+    raise AssertionError("an entry and a note always fit")
 
 
-def _give_to(file: int, old: os.stat_result) -> None:
-    """Have a file be whose and for whom an older one is, as far as this user may."""
+def _copy_owner(file: int, old: os.stat_result) -> None:
+    """Copy owner, group and permissions of the old file, as far as this user may."""
     for owner, group in ((-1, old.st_gid), (old.st_uid, -1)):
         with suppress(PermissionError):
             os.fchown(file, owner, group)

@@ -1,4 +1,4 @@
-"""`SharedStore`: one writer at a time, or any number of readers, around any store."""
+"""`SharedStore`: serialised writes and concurrent reads around any store."""
 
 from __future__ import annotations
 
@@ -12,23 +12,22 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from interlock.errors import InvalidOption
-from interlock.patterns.scheduler.file_locks import FileLock
-from interlock.patterns.scheduler.shared_lock import SharedLock
+from interlock.system.reader_writer_lock import LockMethod, ReaderWriterLock
 
 S = TypeVar("S")
 T = TypeVar("T")
 
 
 class SharedStore(Generic[S]):
-    """A store that agents share: changes come one at a time, looks may come together.
+    """A store that agents share: one writer at a time, or any number of readers.
 
         notes = SharedStore({})
         notes.write(lambda store: store.update(status="done"))
         notes.read(lambda store: store.get("status"))
 
-    With a `path`, for stores that several processes have open, all that use that path exclude each
-    other; the locks are files beside it. Without one it is for the threads of this process. A look
-    that changes something is not seen as such.
+    With a `path`, all processes that use the same path exclude each other; the locks are files
+    beside it. Without one, the store is for the threads of this process. A function passed to
+    `read` must not change the store: that cannot be detected.
     """
 
     def __init__(
@@ -36,95 +35,81 @@ class SharedStore(Generic[S]):
         store: S,
         path: str | os.PathLike[str] | None = None,
         *,
-        lock: FileLock | None = None,
+        lock: LockMethod | None = None,
     ) -> None:
         self._store = store
         if path is None:
             folder = tempfile.mkdtemp(prefix="interlock-")
             weakref.finalize(self, _remove, folder, os.getpid())
             path = Path(folder) / "store"
-        self._lock = SharedLock(Path(os.path.realpath(path)), lock)
+        self._lock = ReaderWriterLock(Path(os.path.realpath(path)), lock)
 
-    def read(self, look: Callable[[S], T]) -> T:
-        """Look at the store, beside others who do; nobody changes it meanwhile."""
+    def read(self, function: Callable[[S], T]) -> T:
+        """Call a function with the store, beside other readers; no write happens meanwhile."""
         with self._lock.reading():
-            return _done(look(self._store), "look")
+            return _require_sync(function(self._store), "read")
 
-    def write(self, change: Callable[[S], T]) -> T:
-        """Change the store, alone."""
+    def write(self, function: Callable[[S], T]) -> T:
+        """Call a function with the store, exclusively."""
         with self._lock.writing():
-            return _done(change(self._store), "change")
+            return _require_sync(function(self._store), "write")
 
     @staticmethod
     def chroma(
         collection: Any,
         path: str | os.PathLike[str] | None = None,
         *,
-        lock: FileLock | None = None,
+        lock: LockMethod | None = None,
     ) -> ChromaStore:
-        """The same around a collection of Chroma, with the methods that it has."""
+        """Wrap a Chroma collection in an object with the same methods."""
         return ChromaStore(SharedStore(collection, path, lock=lock), collection)
 
 
-def _done(result: T, what: str) -> T:
-    """What a function returned; an async one has done nothing yet, and would do it unlocked."""
+def _require_sync(result: T, what: str) -> T:
+    """Return a result; reject a coroutine, which would run after the lock was released."""
     if inspect.iscoroutine(result):
         result.close()
     elif not inspect.isasyncgen(result):
         return result
-    raise InvalidOption(f"a {what} cannot be async: the lock would be gone before it happens")
+    raise InvalidOption(
+        f"the function of a {what} cannot be async: it would run after the lock was released"
+    )
 
 
-def _remove(folder: str, made_by: int) -> None:
-    """Remove the locks of a store; a process that was forked leaves those of its parent alone."""
-    if os.getpid() == made_by:
+def _remove(folder: str, owner: int) -> None:
+    """Remove the lock files of a store, unless this is a forked child of their owner."""
+    if os.getpid() == owner:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-_LOOKS = ("count", "get", "peek", "query")
-_CHANGES = ("add", "delete", "modify", "update", "upsert")
+_NAMES = ("count", "get", "peek", "query", "add", "delete", "modify", "update", "upsert")
+
+
+def _reads(name: str) -> Callable[..., Any]:
+    def method(self: ChromaStore, /, *args: Any, **kwargs: Any) -> Any:
+        return self.store.read(lambda collection: getattr(collection, name)(*args, **kwargs))
+
+    return method
+
+
+def _writes(name: str) -> Callable[..., Any]:
+    def method(self: ChromaStore, /, *args: Any, **kwargs: Any) -> Any:
+        return self.store.write(lambda collection: getattr(collection, name)(*args, **kwargs))
+
+    return method
 
 
 class ChromaStore:
-    """A collection of Chroma that agents share; called as the collection itself.
+    """A Chroma collection that agents share, with the methods of the collection itself.
 
-    `count`, `get`, `peek` and `query` look, `add`, `delete`, `modify`, `update` and `upsert`
-    change. `store` is for more than one of them in a row: `store.write(lambda c: ...)`.
+    Use `store` for several of them as one step: `store.write(lambda collection: ...)`.
     """
 
     def __init__(self, store: SharedStore[Any], collection: Any) -> None:
-        missing = [each for each in (*_LOOKS, *_CHANGES) if not _has(collection, each)]
+        missing = [each for each in _NAMES if not callable(getattr(collection, each, None))]
         if missing:
-            raise InvalidOption(f"{collection!r} is no collection: no {', '.join(missing)}")
+            raise InvalidOption(f"{collection!r} is not a collection: no {', '.join(missing)}")
         self.store = store
 
-    def count(self, *args: Any, **kwargs: Any) -> Any:
-        return self.store.read(lambda collection: collection.count(*args, **kwargs))
-
-    def get(self, *args: Any, **kwargs: Any) -> Any:
-        return self.store.read(lambda collection: collection.get(*args, **kwargs))
-
-    def peek(self, *args: Any, **kwargs: Any) -> Any:
-        return self.store.read(lambda collection: collection.peek(*args, **kwargs))
-
-    def query(self, *args: Any, **kwargs: Any) -> Any:
-        return self.store.read(lambda collection: collection.query(*args, **kwargs))
-
-    def add(self, *args: Any, **kwargs: Any) -> Any:
-        return self.store.write(lambda collection: collection.add(*args, **kwargs))
-
-    def delete(self, *args: Any, **kwargs: Any) -> Any:
-        return self.store.write(lambda collection: collection.delete(*args, **kwargs))
-
-    def modify(self, *args: Any, **kwargs: Any) -> Any:
-        return self.store.write(lambda collection: collection.modify(*args, **kwargs))
-
-    def update(self, *args: Any, **kwargs: Any) -> Any:
-        return self.store.write(lambda collection: collection.update(*args, **kwargs))
-
-    def upsert(self, *args: Any, **kwargs: Any) -> Any:
-        return self.store.write(lambda collection: collection.upsert(*args, **kwargs))
-
-
-def _has(collection: Any, method: str) -> bool:
-    return callable(getattr(collection, method, None))
+    count, get, peek, query = map(_reads, _NAMES[:4])
+    add, delete, modify, update, upsert = map(_writes, _NAMES[4:])
