@@ -78,8 +78,8 @@ bench: install ## measure the figures of docs/benchmarks.md
 	@$(BIN)/python -m bench $(ARGS)
 
 simulate: install ## run SEEDS=10000 worlds and RUNS=2000 runs; SEED=n replays one of both
-	@$(BIN)/python -m tests.simulation.kernel.simulate --seeds $(SEEDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
-	@$(BIN)/python -m tests.simulation.runtime.simulate --seeds $(RUNS) $(if $(SEED),--seed $(SEED)) $(ARGS)
+	@$(BIN)/python -m tests.simulation kernel --seeds $(SEEDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
+	@$(BIN)/python -m tests.simulation runtime --seeds $(RUNS) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 kill-test: install ## kill a real coordinator KILLS=1000 times, restart and judge it
 	@$(BIN)/python -m tests.faults.kill_driver --kills $(KILLS) $(if $(SEED),--seed $(SEED)) $(ARGS)

@@ -5,36 +5,37 @@ from __future__ import annotations
 from typing import Any
 
 from interlock import Claim, Quota, Rate, Retry, Task, write
-from tests.simulation.runtime.story import Act, Place, Plan, Step, Story
+from tests.simulation.runtime.story import Act, Place, RunPlan, RunStep, RunStory
 
-WORK, WRITE = Step("work", 1.0), Step("write", path="a.py")
+WORK, WRITE = RunStep("work", 1.0), RunStep("write", path="a.py")
 A = (write("a.py"),)
 
 
 def plan(
     task_id: str,
-    *steps: Step,
+    *steps: RunStep,
     claims: tuple[Claim, ...] = A,
     place: Place = "loop",
     swallows: int = 0,
     given: tuple[str, ...] = (),
     **options: Any,
-) -> Plan:
-    return Plan(Task(task_id, claims=claims, **options), (steps,), place, swallows, given)
+) -> RunPlan:
+    return RunPlan(Task(task_id, claims=claims, **options), (steps,), place, swallows, given)
 
 
-def story(*acts: Act, slots: int = 2, **options: Any) -> Story:
+def story(*acts: Act, slots: int = 2, **options: Any) -> RunStory:
     limits = {"openai": Rate(Quota(1, 2.0), Quota(4, 2.0))}
-    return Story(7, slots, {}, limits, 2.0, acts, **options)
+    return RunStory(7, slots, {}, limits, 2.0, acts, **options)
 
 
-def submit(*plans: Plan, at: float = 0.0) -> Act:
+def submit(*plans: RunPlan, at: float = 0.0) -> Act:
     return Act(at, "submit", plans)
 
 
 CHILD = plan("t1.1", WORK, WRITE)
 GRANDPARENT = plan(
-    "t1", Step("children", plans=(plan("t1.1", Step("children", plans=(plan("t1.1.1", WRITE),))),))
+    "t1",
+    RunStep("children", plans=(plan("t1.1", RunStep("children", plans=(plan("t1.1.1", WRITE),))),)),
 )
 
 SCENARIOS = {
@@ -43,42 +44,47 @@ SCENARIOS = {
         submit(plan("t1", WORK)), submit(plan("t2", WORK, given=("t1",)), plan("t3", after="t2"))
     ),
     "attempts": story(
-        submit(plan("t1", WORK, Step("raise"), retry=Retry(3, 0.5))), leaves="at once"
+        submit(plan("t1", WORK, RunStep("raise"), retry=Retry(3, 0.5))), leaves="at once"
     ),
     "a timeout that is swallowed": story(
-        submit(plan("t1", Step("hang"), timeout=1, swallows=3), plan("t2", WRITE))
+        submit(plan("t1", RunStep("hang"), timeout=1, swallows=3), plan("t2", WRITE))
     ),
     "a thread that outlives its timeout": story(
-        submit(plan("t1", Step("work", 2.5), WRITE, place="thread", timeout=1), plan("t2", WRITE))
+        submit(
+            plan("t1", RunStep("work", 2.5), WRITE, place="thread", timeout=1), plan("t2", WRITE)
+        )
     ),
     "a process that is killed": story(
-        submit(plan("t1", Step("hang"), place="process", timeout=1, swallows=9), plan("t2", WRITE))
+        submit(
+            plan("t1", RunStep("hang"), place="process", timeout=1, swallows=9), plan("t2", WRITE)
+        )
     ),
     "children three deep with one slot": story(submit(GRANDPARENT), slots=1),
     "children that nobody waits for": story(
-        submit(plan("t1", Step("orphans", plans=(CHILD,)), WORK, WRITE), plan("t2", WRITE))
+        submit(plan("t1", RunStep("orphans", plans=(CHILD,)), WORK, WRITE), plan("t2", WRITE))
     ),
     "an extension": story(
         submit(
-            plan("t1", WORK, Step("extend", claims=(write("b.py"),), path="b.py"), WORK),
+            plan("t1", WORK, RunStep("extend", claims=(write("b.py"),), path="b.py"), WORK),
             plan("t2", WORK, claims=(write("b.py"),)),
         )
     ),
     "a rate and a question": story(
         submit(
-            plan("t1", Step("take", 0.5, amount=3), Step("ask"), WORK, claims=()),
-            plan("t2", Step("take", amount=3), Step("ask", patience=0.25), claims=()),
+            plan("t1", RunStep("take", 0.5, amount=3), RunStep("ask"), WORK, claims=()),
+            plan("t2", RunStep("take", amount=3), RunStep("ask", patience=0.25), claims=()),
         )
     ),
     "waiting for another task": story(
-        submit(plan("t1", WORK)), submit(plan("t2", Step("join", tasks=("t1",)), WORK, claims=()))
+        submit(plan("t1", WORK)),
+        submit(plan("t2", RunStep("join", tasks=("t1",)), WORK, claims=())),
     ),
     "a group that fails fast": story(
         Act(
             0.0,
             "run",
             (
-                plan("t1", WORK, Step("give up")),
+                plan("t1", WORK, RunStep("give up")),
                 plan("t2", WORK),
                 plan("t3", claims=(), after="t1"),
             ),
@@ -89,7 +95,7 @@ SCENARIOS = {
         Act(0.0, "map", (plan("t1", WORK),), amount=3, patience=1.5), submit(plan("t2", WRITE))
     ),
     "a shutdown": story(
-        submit(plan("t1", Step("work", 9.0)), plan("t2", WRITE)), Act(1.0, "shutdown", amount=1)
+        submit(plan("t1", RunStep("work", 9.0)), plan("t2", WRITE)), Act(1.0, "shutdown", amount=1)
     ),
     "an exception in the block": story(
         submit(plan("t1", WORK, swallows=1), plan("t2", WRITE)), Act(0.5, "raise")

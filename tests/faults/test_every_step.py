@@ -18,7 +18,7 @@ from interlock.testing.virtual_loop import Fault, VirtualLoop
 from tests.faults.scenarios import SCENARIOS
 from tests.simulation.runtime.judge import violations_under_fault
 from tests.simulation.runtime.play import Play
-from tests.simulation.runtime.story import Story, all_plans
+from tests.simulation.runtime.story import RunStory, all_plans
 
 SEEDS = range(3)
 
@@ -58,7 +58,7 @@ def _has_not_begun(task: SimulatedTask[Any]) -> bool:
 
 
 def plays(
-    story: Story, how: How, agents: frozenset[str] | None = None
+    story: RunStory, how: How, agents: frozenset[str] | None = None
 ) -> Iterator[tuple[int, Play]]:
     plain = Play(story).run()
     assert plain.result is not None
@@ -69,7 +69,7 @@ def plays(
             yield step, play
 
 
-def names_of_agents(story: Story) -> frozenset[str]:
+def names_of_agents(story: RunStory) -> frozenset[str]:
     ids = [task_id for act in story.acts for task_id in all_plans(act.plans)]
     ids += [
         f"{act.plans[0].task.id}-{n}" for act in story.acts for n in range(act.amount) if act.plans
@@ -77,7 +77,7 @@ def names_of_agents(story: Story) -> frozenset[str]:
     return frozenset(f"{kind}task-{each}" for kind in ("", "thread ", "process ") for each in ids)
 
 
-def assert_all_holds(story: Story, how: How, agents: frozenset[str] | None = None) -> None:
+def assert_all_holds(story: RunStory, how: How, agents: frozenset[str] | None = None) -> None:
     struck = 0
     for seed in SEEDS:
         for step, play in plays(story._replace(seed=seed), how, agents):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.simulation.kernel.planted import BUGS, first_seed
+from tests.simulation.kernel.planted import BUGS
+from tests.simulation.kernel.target import KERNEL
+from tests.simulation.planting import first_seed
 
 SEEDS = range(500)
 
@@ -15,4 +17,4 @@ def test_at_least_twenty_bugs_are_planted() -> None:
 
 @pytest.mark.parametrize("sentence", BUGS)
 def test_the_judge_notices_that(sentence: str) -> None:
-    assert first_seed(sentence, SEEDS) is not None
+    assert first_seed(KERNEL, BUGS[sentence], SEEDS) is not None

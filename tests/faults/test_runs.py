@@ -6,13 +6,13 @@ import os
 import subprocess
 import sys
 
-from tests.simulation.runtime.judge import violations
-from tests.simulation.runtime.narration import tell
-from tests.simulation.runtime.planted import BUGS, first_seed
-from tests.simulation.runtime.play import Play
-from tests.simulation.runtime.shrink import shrink
-from tests.simulation.runtime.simulate import run_seeds
+from tests.simulation.batch import run_seeds
+from tests.simulation.narration import narrate
+from tests.simulation.planting import first_seed
+from tests.simulation.runtime.planted import BUGS
 from tests.simulation.runtime.storyteller import make_story
+from tests.simulation.runtime.target import RUNTIME, play
+from tests.simulation.shrink import shrink
 
 SEEDS = range(400)
 TRACE = """
@@ -25,8 +25,8 @@ print([[(at, e.kind, e.task_id) for at, e in play.record.events] for play in pla
 
 
 def test_no_rule_is_broken_in_any_run_of_a_fixed_set() -> None:
-    batch = run_seeds(SEEDS)
-    assert not batch.failed, tell(shrink(make_story(batch.failed[0])))
+    batch = run_seeds(RUNTIME.name, SEEDS)
+    assert not batch.failed, narrate(shrink(make_story(batch.failed[0]), RUNTIME))
 
 
 def test_the_same_seed_makes_the_same_run_whatever_the_hash_seed() -> None:
@@ -41,11 +41,11 @@ def test_the_same_seed_makes_the_same_run_whatever_the_hash_seed() -> None:
 
 def test_a_violation_is_told_with_the_shortest_story_that_shows_it() -> None:
     bug = "a run goes on when its caller has gone"
-    seed = first_seed(bug, range(500))
+    seed = first_seed(RUNTIME, BUGS[bug], range(500))
     assert seed is not None
     story = make_story(seed)
     with BUGS[bug]():
-        whole, short = Play(story).run(), shrink(story)
-        assert violations(short)[0] in tell(short)
-    assert len(short.record.events) < len(whole.record.events)
+        whole, short = play(story), shrink(story, RUNTIME)
+        assert short.violations[0] in narrate(short)
+    assert short.length < whole.length
     assert len(short.story.acts) < len(whole.story.acts)

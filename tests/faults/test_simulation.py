@@ -6,22 +6,24 @@ import os
 import subprocess
 import sys
 
-from tests.simulation.kernel.shrink import shrink
-from tests.simulation.kernel.simulate import run_seeds, tell
-from tests.simulation.kernel.storyteller import make_script
+from tests.simulation.batch import run_seeds
+from tests.simulation.kernel.storyteller import make_story
+from tests.simulation.kernel.target import KERNEL
 from tests.simulation.kernel.world import World
+from tests.simulation.narration import narrate
+from tests.simulation.shrink import shrink
 
 SEEDS = range(300)
 TRACE = """
-from tests.simulation.kernel.storyteller import make_script
+from tests.simulation.kernel.storyteller import make_story
 from tests.simulation.kernel.world import World
-print([World(make_script(seed)).run().trace_hash() for seed in range(40)])
+print([World(make_story(seed)).run().trace_hash() for seed in range(40)])
 """
 
 
 def test_no_rule_is_broken_in_any_world_of_a_fixed_set() -> None:
-    batch = run_seeds(SEEDS)
-    assert not batch.failed, tell(shrink(make_script(batch.failed[0])))
+    batch = run_seeds(KERNEL.name, SEEDS)
+    assert not batch.failed, narrate(shrink(make_story(batch.failed[0]), KERNEL))
 
 
 def test_the_same_seed_tells_the_same_story_whatever_the_hash_seed() -> None:
@@ -36,5 +38,5 @@ def test_the_same_seed_tells_the_same_story_whatever_the_hash_seed() -> None:
 
 def test_the_same_seed_tells_the_same_story_twice() -> None:
     for seed in range(20):
-        first, second = (World(make_script(seed)).run() for _ in range(2))
+        first, second = (World(make_story(seed)).run() for _ in range(2))
         assert first.lines() == second.lines()

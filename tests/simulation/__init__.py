@@ -1,11 +1,12 @@
 """The deterministic simulation of Interlock itself. It is not part of the wheel.
 
-`kernel/` drives the real kernel through seeded worlds and judges it after every step. `runtime/`
-drives the real Runtime, on the virtual loop of `interlock.testing`, through seeded runs and judges
-what the agents did. Both make a *story* (plain data) from a seed, play it, ask a *judge* which
-rules were broken, and cut a story that breaks one down to the shortest that still does.
-*Planted bugs* test the judges: each must be found within 500 seeds.
+A *story* is plain data made from a seed: what is submitted, what agents do, what goes wrong. A
+*target* plays it and a judge says which rules were broken: `kernel/` plays a world with the real
+kernel, `runtime/` plays a run with the real Runtime on the virtual loop of `interlock.testing`.
+What both share is here: `storyteller` (drawing stories), `shrink` (the shortest story that still
+breaks the rule), `narration` (stories as text), `batch` (many seeds), `planting` (bugs planted on
+purpose, which the judges must find within 500 seeds).
 
-`faulty_disk` and `loop_writer` simulate the disk of a journal. Start reading at
-`kernel/world.py` or `runtime/play.py`; `make simulate` runs both.
+`faulty_disk` and `loop_writer` simulate the disk of a journal. Start reading at `target.py`;
+`make simulate` runs both targets, `python -m tests.simulation kernel` one.
 """

@@ -16,17 +16,19 @@ from interlock.kernel.run import Run
 from interlock.kernel.table import Table
 from interlock.kernel.waiters import Profile
 from interlock.model.outcome import State
-from tests.simulation.planting import plant
+from tests.simulation.planting import Bugs
+
+BUGS = Bugs()
 
 # Claims and what they exclude
 
 
-@plant("claims are released when an attempt ends and not when it is gone", Run, "ended")
+@BUGS.plant("claims are released when an attempt ends and not when it is gone", Run, "ended")
 def _(original: Any) -> Any:
     return lambda self, report: original(self, report._replace(gone=True))
 
 
-@plant("a zombie loses its claims as soon as it is told to stop", Run, "stop")
+@BUGS.plant("a zombie loses its claims as soon as it is told to stop", Run, "stop")
 def _(original: Any) -> Any:
     def stop(self: Any, entry: Any, end: State, cause: str) -> None:
         original(self, entry, end, cause)
@@ -36,7 +38,7 @@ def _(original: Any) -> Any:
     return stop
 
 
-@plant("readers exclude each other", Table, "resolve")
+@BUGS.plant("readers exclude each other", Table, "resolve")
 def _(original: Any) -> Any:
     def resolve(self: Any, claims: Any) -> Any:
         needs, amounts = original(self, claims)
@@ -45,7 +47,7 @@ def _(original: Any) -> Any:
     return resolve
 
 
-@plant("writers let readers in", Table, "resolve")
+@BUGS.plant("writers let readers in", Table, "resolve")
 def _(original: Any) -> Any:
     def resolve(self: Any, claims: Any) -> Any:
         needs, amounts = original(self, claims)
@@ -54,7 +56,7 @@ def _(original: Any) -> Any:
     return resolve
 
 
-@plant("only the first claim of a task is looked at", Table, "blocker")
+@BUGS.plant("only the first claim of a task is looked at", Table, "blocker")
 def _(original: Any) -> Any:
     def blocker(self: Any, waiter: Any) -> Any:
         needs = waiter.needs
@@ -67,12 +69,12 @@ def _(original: Any) -> Any:
     return blocker
 
 
-@plant("a child may not touch what its parent holds", Attempt, "ancestry")
+@BUGS.plant("a child may not touch what its parent holds", Attempt, "ancestry")
 def _(original: Any) -> Any:
     return lambda self: ()
 
 
-@plant("siblings may touch the same files at once", Attempt, "ancestry")
+@BUGS.plant("siblings may touch the same files at once", Attempt, "ancestry")
 def _(original: Any) -> Any:
     def ancestry(self: Any) -> Any:
         children = (self.entry.extras.children or {}).values()
@@ -81,12 +83,12 @@ def _(original: Any) -> Any:
     return ancestry
 
 
-@plant("a folder that is claimed does not know what is held below it", Folder, "_take_over")
+@BUGS.plant("a folder that is claimed does not know what is held below it", Folder, "_take_over")
 def _(original: Any) -> Any:
     return lambda self, folder: None
 
 
-@plant("a folder that is claimed does not know who waits below it", Folder, "_join_lines")
+@BUGS.plant("a folder that is claimed does not know who waits below it", Folder, "_join_lines")
 def _(original: Any) -> Any:
     return lambda self: None
 
@@ -94,7 +96,7 @@ def _(original: Any) -> Any:
 # What is held from outside
 
 
-@plant("what is held here already cannot be held from outside", Admission, "occupy")
+@BUGS.plant("what is held here already cannot be held from outside", Admission, "occupy")
 def _(original: Any) -> Any:
     def occupy(self: Any, grant: Any, needs: Any, amounts: Any) -> None:
         free = tuple(need for need in needs if not any(p.writers for p in need[0].looks))
@@ -103,12 +105,12 @@ def _(original: Any) -> Any:
     return occupy
 
 
-@plant("amounts cannot be held from outside", Admission, "occupy")
+@BUGS.plant("amounts cannot be held from outside", Admission, "occupy")
 def _(original: Any) -> Any:
     return lambda self, grant, needs, amounts: original(self, grant, needs, ())
 
 
-@plant("claims that are vacated wake nobody", ExternalHolds, "vacate")
+@BUGS.plant("claims that are vacated wake nobody", ExternalHolds, "vacate")
 def _(original: Any) -> Any:
     def vacate(self: Any, stimulus: Any) -> None:
         admission = self._run.admission
@@ -119,7 +121,7 @@ def _(original: Any) -> Any:
     return vacate
 
 
-@plant("one who is blocked from outside holds everybody back", Admission, "_zombie_blocks")
+@BUGS.plant("one who is blocked from outside holds everybody back", Admission, "_zombie_blocks")
 def _(original: Any) -> Any:
     def zombie_blocks(self: Any, waiter: Any) -> bool:
         zombies = self.zombies
@@ -134,17 +136,17 @@ def _(original: Any) -> Any:
 # Limits
 
 
-@plant("one more than the capacity fits", Meter, "fits")
+@BUGS.plant("one more than the capacity fits", Meter, "fits")
 def _(original: Any) -> Any:
     return lambda self, amount, kin: original(self, amount - 1 if amount > 1 else amount, kin)
 
 
-@plant("there is one slot too many", Kernel, "__init__")
+@BUGS.plant("there is one slot too many", Kernel, "__init__")
 def _(original: Any) -> Any:
     return lambda self, *, slots, **options: original(self, slots=slots + 1, **options)
 
 
-@plant("a capacity can only be raised", Controls, "set_capacity")
+@BUGS.plant("a capacity can only be raised", Controls, "set_capacity")
 def _(original: Any) -> Any:
     def set_capacity(self: Any, stimulus: Any) -> None:
         if stimulus.capacity > self._run.table.meters[stimulus.resource].capacity:
@@ -153,7 +155,7 @@ def _(original: Any) -> Any:
     return set_capacity
 
 
-@plant("a raised capacity wakes nobody", Controls, "set_capacity")
+@BUGS.plant("a raised capacity wakes nobody", Controls, "set_capacity")
 def _(original: Any) -> Any:
     def set_capacity(self: Any, stimulus: Any) -> None:
         self._run.table.meters[stimulus.resource].capacity = stimulus.capacity
@@ -161,17 +163,17 @@ def _(original: Any) -> Any:
     return set_capacity
 
 
-@plant("a rate gives back before its window has passed", Meter, "give_back")
+@BUGS.plant("a rate gives back before its window has passed", Meter, "give_back")
 def _(original: Any) -> Any:
     return lambda self, now: original(self, now + 0.5 * self.window)
 
 
-@plant("a rate that must be left alone is not", Controls, "hold_rate")
+@BUGS.plant("a rate that must be left alone is not", Controls, "hold_rate")
 def _(original: Any) -> Any:
     return lambda self, stimulus: None
 
 
-@plant("a hold of a rate sets no timer", Controls, "hold_rate")
+@BUGS.plant("a hold of a rate sets no timer", Controls, "hold_rate")
 def _(original: Any) -> Any:
     def hold_rate(self: Any, stimulus: Any) -> None:
         original(self, stimulus)
@@ -181,7 +183,7 @@ def _(original: Any) -> Any:
     return hold_rate
 
 
-@plant("all of nothing is given away", Meter, "fits")
+@BUGS.plant("all of nothing is given away", Meter, "fits")
 def _(original: Any) -> Any:
     def fits(self: Any, amount: int, lenders: Any) -> bool:
         return bool(original(self, amount, lenders)) or (self.capacity == self.used == amount == 0)
@@ -192,7 +194,7 @@ def _(original: Any) -> Any:
 # What is lent inside a family
 
 
-@plant("an extension may borrow from its own attempt", Profile, "__init__")
+@BUGS.plant("an extension may borrow from its own attempt", Profile, "__init__")
 def _(original: Any) -> Any:
     def init(self: Any, key: Any) -> None:
         original(self, key)
@@ -201,6 +203,6 @@ def _(original: Any) -> Any:
     return init
 
 
-@plant("a loan is not handed down", lending_module, "_handed_down")
+@BUGS.plant("a loan is not handed down", lending_module, "_handed_down")
 def _(original: Any) -> Any:
     return lambda grant, borrower: borrower.loans

@@ -13,17 +13,19 @@ from interlock.kernel.run import Run
 from interlock.model.limits import Retry
 from interlock.model.outcome import State
 from interlock.model.why import UnfinishedDependency
-from tests.simulation.planting import plant
+from tests.simulation.planting import Bugs
+
+BUGS = Bugs()
 
 # Attempts and their time
 
 
-@plant("the backoff is ignored", Run, "_failed")
+@BUGS.plant("the backoff is ignored", Run, "_failed")
 def _(original: Any) -> Any:
     return lambda self, entry, error, end, wait: original(self, entry, error, end, 0.0)
 
 
-@plant("there is one attempt too many", Run, "_failed")
+@BUGS.plant("there is one attempt too many", Run, "_failed")
 def _(original: Any) -> Any:
     def failed(self: Any, entry: Any, error: Any, end: State, wait: float) -> None:
         retry = entry.task.retry
@@ -34,7 +36,7 @@ def _(original: Any) -> Any:
     return failed
 
 
-@plant("the last attempt is never made", Run, "_failed")
+@BUGS.plant("the last attempt is never made", Run, "_failed")
 def _(original: Any) -> Any:
     def failed(self: Any, entry: Any, error: Any, end: State, wait: float) -> None:
         entry.attempts += 1
@@ -44,7 +46,7 @@ def _(original: Any) -> Any:
     return failed
 
 
-@plant("a further attempt does not wait until the last is gone", Run, "_backoff_over")
+@BUGS.plant("a further attempt does not wait until the last is gone", Run, "_backoff_over")
 def _(original: Any) -> Any:
     def backoff_over(self: Any, entry: Any, now: float) -> None:
         entry.own.retry_timer = None
@@ -53,7 +55,7 @@ def _(original: Any) -> Any:
     return backoff_over
 
 
-@plant("the timeout counts the time spent waiting", Run, "start")
+@BUGS.plant("the timeout counts the time spent waiting", Run, "start")
 def _(original: Any) -> Any:
     def start(self: Any, waiter: Any) -> None:
         entry = waiter.owner
@@ -68,7 +70,7 @@ def _(original: Any) -> Any:
     return start
 
 
-@plant("a retry forgets the deadline", Run, "_failed")
+@BUGS.plant("a retry forgets the deadline", Run, "_failed")
 def _(original: Any) -> Any:
     def failed(self: Any, entry: Any, error: Any, end: State, wait: float) -> None:
         self.timers.drop(entry.extras.deadline)
@@ -77,7 +79,7 @@ def _(original: Any) -> Any:
     return failed
 
 
-@plant("an earlier timer is not announced", Kernel, "handle")
+@BUGS.plant("an earlier timer is not announced", Kernel, "handle")
 def _(original: Any) -> Any:
     def handle(self: Any, stimulus: Any, now: float) -> Any:
         before = self._announced
@@ -91,7 +93,7 @@ def _(original: Any) -> Any:
 # Outcomes
 
 
-@plant("a token is used twice", Run, "new_token")
+@BUGS.plant("a token is used twice", Run, "new_token")
 def _(original: Any) -> Any:
     def new_token(self: Any) -> int:
         token = int(original(self))
@@ -101,7 +103,7 @@ def _(original: Any) -> Any:
     return new_token
 
 
-@plant("reports with an old token are taken", Run, "_alive")
+@BUGS.plant("reports with an old token are taken", Run, "_alive")
 def _(original: Any) -> Any:
     def alive(self: Any, task_id: str, token: int, stimulus: Any) -> Any:
         entry = self.entries.get(task_id)
@@ -111,7 +113,7 @@ def _(original: Any) -> Any:
     return alive
 
 
-@plant("dependents of a failure start", Run, "_after_settling")
+@BUGS.plant("dependents of a failure start", Run, "_after_settling")
 def _(original: Any) -> Any:
     def after_settling(self: Any, entry: Any) -> None:
         state = entry.state
@@ -122,7 +124,7 @@ def _(original: Any) -> Any:
     return after_settling
 
 
-@plant("only direct dependents are skipped", Run, "_after_settling")
+@BUGS.plant("only direct dependents are skipped", Run, "_after_settling")
 def _(original: Any) -> Any:
     def after_settling(self: Any, entry: Any) -> None:
         if entry.state is State.SKIPPED:
@@ -132,12 +134,12 @@ def _(original: Any) -> Any:
     return after_settling
 
 
-@plant("fail-fast does not notice timeouts", run_module, "_FAILURES")
+@BUGS.plant("fail-fast does not notice timeouts", run_module, "_FAILURES")
 def _(original: Any) -> Any:
     return frozenset({State.FAILED, State.CONFLICTED})
 
 
-@plant("fail-fast counts only for those it was asked for", Run, "_group")
+@BUGS.plant("fail-fast counts only for those it was asked for", Run, "_group")
 def _(original: Any) -> Any:
     def group(self: Any, stimulus: Any) -> Any:
         known = stimulus.group in self.groups
@@ -146,7 +148,7 @@ def _(original: Any) -> Any:
     return group
 
 
-@plant("a group keeps its first deadline", Run, "_group")
+@BUGS.plant("a group keeps its first deadline", Run, "_group")
 def _(original: Any) -> Any:
     def group(self: Any, stimulus: Any) -> Any:
         known = self.groups.get(stimulus.group)
@@ -156,7 +158,7 @@ def _(original: Any) -> Any:
     return group
 
 
-@plant("children outlive their parent", Run, "_close")
+@BUGS.plant("children outlive their parent", Run, "_close")
 def _(original: Any) -> Any:
     def close(self: Any, attempt: Any) -> None:
         attempt.entry.own.children = {}
@@ -165,7 +167,7 @@ def _(original: Any) -> Any:
     return close
 
 
-@plant("a task is settled twice", Kernel, "handle")
+@BUGS.plant("a task is settled twice", Kernel, "handle")
 def _(original: Any) -> Any:
     def handle(self: Any, stimulus: Any, now: float) -> Any:
         told = original(self, stimulus, now)
@@ -174,7 +176,7 @@ def _(original: Any) -> Any:
     return handle
 
 
-@plant("a cancelled attempt is not told to stop", Kernel, "handle")
+@BUGS.plant("a cancelled attempt is not told to stop", Kernel, "handle")
 def _(original: Any) -> Any:
     def handle(self: Any, stimulus: Any, now: float) -> Any:
         told = original(self, stimulus, now)
@@ -186,7 +188,7 @@ def _(original: Any) -> Any:
 # Controls and answers
 
 
-@plant("a drained run goes on starting", Controls, "drain")
+@BUGS.plant("a drained run goes on starting", Controls, "drain")
 def _(original: Any) -> Any:
     def drain(self: Any, stimulus: Any) -> None:
         original(self, stimulus)
@@ -195,7 +197,7 @@ def _(original: Any) -> Any:
     return drain
 
 
-@plant("resuming one task resumes the run", Controls, "resume")
+@BUGS.plant("resuming one task resumes the run", Controls, "resume")
 def _(original: Any) -> Any:
     def resume(self: Any, stimulus: Any) -> None:
         original(self, stimulus)
@@ -204,12 +206,12 @@ def _(original: Any) -> Any:
     return resume
 
 
-@plant("a resumed task is forgotten", Controls, "resume")
+@BUGS.plant("a resumed task is forgotten", Controls, "resume")
 def _(original: Any) -> Any:
     return lambda self, stimulus: original(self, stimulus) if stimulus.task_id is None else None
 
 
-@plant("why does not name dependencies", Kernel, "why")
+@BUGS.plant("why does not name dependencies", Kernel, "why")
 def _(original: Any) -> Any:
     def why(self: Any, task_id: str) -> Any:
         answer = original(self, task_id)

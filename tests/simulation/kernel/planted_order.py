@@ -7,17 +7,19 @@ from typing import Any
 from interlock.kernel import admission as admission_module
 from interlock.kernel.admission import Admission
 from interlock.kernel.table import Table
-from tests.simulation.planting import plant
+from tests.simulation.planting import Bugs
+
+BUGS = Bugs()
 
 # Waking
 
 
-@plant("a release wakes nobody", Admission, "_released")
+@BUGS.plant("a release wakes nobody", Admission, "_released")
 def _(original: Any) -> Any:
     return lambda self, point: None
 
 
-@plant("a release wakes only one kind of waiter", Admission, "_released")
+@BUGS.plant("a release wakes only one kind of waiter", Admission, "_released")
 def _(original: Any) -> Any:
     def released(self: Any, point: Any) -> None:
         if point.shelves:
@@ -26,12 +28,12 @@ def _(original: Any) -> Any:
     return released
 
 
-@plant("amounts that come back wake nobody", Admission, "reopen")
+@BUGS.plant("amounts that come back wake nobody", Admission, "reopen")
 def _(original: Any) -> Any:
     return lambda self, meter: original(self, meter) if meter.window is not None else None
 
 
-@plant("a task with a new priority is lost", Admission, "_rekey")
+@BUGS.plant("a task with a new priority is lost", Admission, "_rekey")
 def _(original: Any) -> Any:
     return lambda self, waiter, rank: setattr(waiter, "item", (rank, waiter.arrival, waiter))
 
@@ -39,22 +41,22 @@ def _(original: Any) -> Any:
 # Order
 
 
-@plant("reservations are ignored", Table, "_would_overtake_due")
+@BUGS.plant("reservations are ignored", Table, "_would_overtake_due")
 def _(original: Any) -> Any:
     return lambda self, point, place, writes, waiter: False
 
 
-@plant("nobody ever reserves", Admission, "_make_due")
+@BUGS.plant("nobody ever reserves", Admission, "_make_due")
 def _(original: Any) -> Any:
     return lambda self, waiter: None
 
 
-@plant("one who is blocked by a zombie holds everybody back", Admission, "_zombie_blocks")
+@BUGS.plant("one who is blocked by a zombie holds everybody back", Admission, "_zombie_blocks")
 def _(original: Any) -> Any:
     return lambda self, waiter: False
 
 
-@plant("a withdrawn reservation keeps standing", Admission, "withdraw")
+@BUGS.plant("a withdrawn reservation keeps standing", Admission, "withdraw")
 def _(original: Any) -> Any:
     def withdraw(self: Any, waiter: Any) -> None:
         self.due_waiters.pop(waiter, None)
@@ -63,16 +65,18 @@ def _(original: Any) -> Any:
     return withdraw
 
 
-@plant("those whom a reservation held back are forgotten", Admission, "_unpark")
+@BUGS.plant("those whom a reservation held back are forgotten", Admission, "_unpark")
 def _(original: Any) -> Any:
     return lambda self, shelf: None
 
 
-@plant("a new priority takes the turn of one who was passed too often", Admission, "prioritize")
+@BUGS.plant(
+    "a new priority takes the turn of one who was passed too often", Admission, "prioritize"
+)
 def _(original: Any) -> Any:
     return lambda self, waiter, priority: self._rekey(waiter, (-priority, *waiter.item[0][1:]))
 
 
-@plant("patterns are passed by whoever starts near them", admission_module, "conflicts_at")
+@BUGS.plant("patterns are passed by whoever starts near them", admission_module, "conflicts_at")
 def _(original: Any) -> Any:
     return lambda point, waiter, place, writes: True

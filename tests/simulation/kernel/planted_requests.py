@@ -9,20 +9,22 @@ from interlock.kernel.admission import Admission
 from interlock.kernel.records import WaitKind
 from interlock.kernel.requests import Requests
 from interlock.model.outcome import State
-from tests.simulation.planting import plant
+from tests.simulation.planting import Bugs
+
+BUGS = Bugs()
 
 
-@plant("a circle of extensions is not denied", requests_module, "find_deadlocked")
+@BUGS.plant("a circle of extensions is not denied", requests_module, "find_deadlocked")
 def _(original: Any) -> Any:
     return lambda *arguments: frozenset()
 
 
-@plant("a wait for an ancestor is not denied", requests_module, "would_outlive")
+@BUGS.plant("a wait for an ancestor is not denied", requests_module, "would_outlive")
 def _(original: Any) -> Any:
     return lambda *arguments: False
 
 
-@plant("only parents hear that a task they wait for has ended", Requests, "task_ended")
+@BUGS.plant("only parents hear that a task they wait for has ended", Requests, "task_ended")
 def _(original: Any) -> Any:
     def task_ended(self: Any, task_id: str) -> None:
         waits = self.awaited.get(task_id, ())
@@ -33,12 +35,12 @@ def _(original: Any) -> Any:
     return task_ended
 
 
-@plant("what is waited for is held back like anything else", Admission, "make_exempt")
+@BUGS.plant("what is waited for is held back like anything else", Admission, "make_exempt")
 def _(original: Any) -> Any:
     return lambda self, waiter: None
 
 
-@plant("a wait for several tasks is over with the first of them", Requests, "task_ended")
+@BUGS.plant("a wait for several tasks is over with the first of them", Requests, "task_ended")
 def _(original: Any) -> Any:
     def task_ended(self: Any, task_id: str) -> None:
         for request in self.awaited.get(task_id, ()):
@@ -49,7 +51,7 @@ def _(original: Any) -> Any:
     return task_ended
 
 
-@plant("whoever asks a person keeps the slot", Requests, "_lend")
+@BUGS.plant("whoever asks a person keeps the slot", Requests, "_lend")
 def _(original: Any) -> Any:
     def lend(self: Any, attempt: Any) -> None:
         if attempt.entry.state is not State.RUNNING or any(
@@ -61,12 +63,12 @@ def _(original: Any) -> Any:
     return lend
 
 
-@plant("whoever was answered goes on without a slot", Requests, "_return")
+@BUGS.plant("whoever was answered goes on without a slot", Requests, "_return")
 def _(original: Any) -> Any:
     return lambda self, request: self._resume(request)
 
 
-@plant("two waits of one attempt take two slots", Requests, "granted")
+@BUGS.plant("two waits of one attempt take two slots", Requests, "granted")
 def _(original: Any) -> Any:
     def granted(self: Any, request: Any) -> None:
         self._run.admission.slots.used += len(request.attempt.requests) > 1
@@ -75,12 +77,12 @@ def _(original: Any) -> Any:
     return granted
 
 
-@plant("the waits of an attempt do not hear what became of its slot", Requests, "_reseat")
+@BUGS.plant("the waits of an attempt do not hear what became of its slot", Requests, "_reseat")
 def _(original: Any) -> Any:
     return lambda self, attempt: None
 
 
-@plant("the end of an attempt leaves one of its waits in line", Requests, "abandon")
+@BUGS.plant("the end of an attempt leaves one of its waits in line", Requests, "abandon")
 def _(original: Any) -> Any:
     def abandon(self: Any, attempt: Any) -> None:
         if len(attempt.requests) > 1:
@@ -90,7 +92,7 @@ def _(original: Any) -> Any:
     return abandon
 
 
-@plant("whoever withdraws a wait goes on without a slot", Requests, "_return")
+@BUGS.plant("whoever withdraws a wait goes on without a slot", Requests, "_return")
 def _(original: Any) -> Any:
     def go_on(self: Any, request: Any) -> None:
         if request.waits_for is WaitKind.SLOT:
@@ -101,7 +103,7 @@ def _(original: Any) -> Any:
     return go_on
 
 
-@plant("claims that were withdrawn are granted all the same", Requests, "withdraw")
+@BUGS.plant("claims that were withdrawn are granted all the same", Requests, "withdraw")
 def _(original: Any) -> Any:
     def withdraw(self: Any, stimulus: Any) -> None:
         waits = [r for r in self.waiting if r.is_it(stimulus.token, stimulus.request)]
@@ -111,7 +113,7 @@ def _(original: Any) -> Any:
     return withdraw
 
 
-@plant("a withdrawn extension is said to be granted", Requests, "withdraw")
+@BUGS.plant("a withdrawn extension is said to be granted", Requests, "withdraw")
 def _(original: Any) -> Any:
     def withdraw(self: Any, stimulus: Any) -> None:
         waits = [r for r in self.waiting if r.is_it(stimulus.token, stimulus.request)]
@@ -125,7 +127,7 @@ def _(original: Any) -> Any:
     return withdraw
 
 
-@plant("a question that was withdrawn still needs somebody", Requests, "_leave_needs_you")
+@BUGS.plant("a question that was withdrawn still needs somebody", Requests, "_leave_needs_you")
 def _(original: Any) -> Any:
     def ask_no_more(self: Any, attempt: Any, why: str) -> None:
         if why != "withdrawn":
@@ -134,7 +136,7 @@ def _(original: Any) -> Any:
     return ask_no_more
 
 
-@plant("who withdraws what was just answered hears nothing", Requests, "withdraw")
+@BUGS.plant("who withdraws what was just answered hears nothing", Requests, "withdraw")
 def _(original: Any) -> Any:
     def withdraw(self: Any, stimulus: Any) -> None:
         if any(request.is_it(stimulus.token, stimulus.request) for request in self.waiting):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from interlock.kernel import stimuli as event
 from interlock.model.outcome import ErrorRecord, State
-from tests.simulation.kernel.story import Behaviour, Plan, Step
+from tests.simulation.kernel.story import Behaviour, WorldPlan, WorldStep
 
 if TYPE_CHECKING:
     from tests.simulation.kernel.world import World
@@ -102,7 +102,7 @@ class SimulatedAgent:
         self,
         stimulus: event.Extend | event.Take | event.Ask | event.AwaitTasks,
         request: int,
-        step: Step,
+        step: WorldStep,
     ) -> None:
         self._pending.add(request)
         error = self.world.tell(stimulus)
@@ -117,7 +117,7 @@ class SimulatedAgent:
         if step.beside:
             self._go_on()
 
-    def _settle_up(self, step: Step, request: int) -> None:
+    def _settle_up(self, step: WorldStep, request: int) -> None:
         """Say what a take really used, which may be more or less than was taken."""
         if not self._silent:
             resource = step.claims[-1].resource
@@ -140,7 +140,7 @@ class SimulatedAgent:
             if self.behaviour.echo:
                 self._after(0.125, self.world.tell, withdraw)
 
-    def _hand_out(self, step: Step, request: int) -> None:
+    def _hand_out(self, step: WorldStep, request: int) -> None:
         """Submit children, named after this attempt, and wait for them or do not care."""
         stem = f"{self.task_id}#{self.attempt}.{request}"
         names = {p.task.id: f"{stem}.{number}" for number, p in enumerate(step.children, 1)}
@@ -200,6 +200,6 @@ class SimulatedAgent:
                 self._after(0.125, self.world.report, gone)
 
 
-def _renamed(plan: Plan, names: dict[str, str]) -> Plan:
+def _renamed(plan: WorldPlan, names: dict[str, str]) -> WorldPlan:
     after = tuple(names.get(d, d) for d in plan.task.after)
     return plan._replace(task=plan.task.replace(id=names[plan.task.id], after=after))

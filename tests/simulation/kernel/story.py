@@ -1,6 +1,6 @@
 """Stories for the simulated world: what is submitted, what each agent does, what goes wrong.
 
-A script is plain data made from a seed before anything runs, so a failing one can be cut down
+A story is plain data made from a seed before anything runs, so a failing one can be shortened
 (`shrink.py`) and told again. Times are multiples of 1/8: sums of them are exact, and ties, where
 many bugs live, are frequent.
 """
@@ -16,13 +16,13 @@ from interlock.model.outcome import State
 from interlock.model.task import Task
 
 
-class Step(NamedTuple):
+class WorldStep(NamedTuple):
     """One thing an agent does after working for a while."""
 
     after: float
     kind: str
     claims: tuple[Claim, ...] = ()
-    children: tuple[Plan, ...] = ()
+    children: tuple[WorldPlan, ...] = ()
     patience: float = 0.0
     """How long until a question is answered, or until a waiting agent dies; 0 for never."""
     used: int = 1
@@ -40,7 +40,7 @@ class Step(NamedTuple):
 class Behaviour(NamedTuple):
     """What an agent does with one attempt."""
 
-    steps: tuple[Step, ...] = ()
+    steps: tuple[WorldStep, ...] = ()
     work: float = 0.0
     """How long it works after the last step."""
     status: State = State.SUCCEEDED
@@ -61,7 +61,7 @@ class Behaviour(NamedTuple):
     """Whether each of its reports comes twice."""
 
 
-class Plan(NamedTuple):
+class WorldPlan(NamedTuple):
     """A task with what its agent will do; the last behaviour repeats."""
 
     task: Task
@@ -73,12 +73,12 @@ class Operation(NamedTuple):
 
     at: float
     kind: str
-    plans: tuple[Plan, ...] = ()
+    plans: tuple[WorldPlan, ...] = ()
     stimulus: event.Stimulus | None = None
     detail: str = ""
 
 
-class Script(NamedTuple):
+class WorldStory(NamedTuple):
     """A whole story."""
 
     seed: int

@@ -1,7 +1,8 @@
-"""Makes the story of a seed: a small universe, so that conflicts are frequent."""
+"""Makes the world of a seed: what is submitted, what each agent does, what goes wrong."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from random import Random
 
 from interlock.kernel import stimuli as event
@@ -10,16 +11,15 @@ from interlock.model.limits import Quota, Rate, Retry
 from interlock.model.outcome import State
 from interlock.model.task import Task
 from tests.simulation.kernel.bad_input import BAD
-from tests.simulation.kernel.story import Behaviour, Operation, Plan, Script, Step
+from tests.simulation.kernel.story import Behaviour, Operation, WorldPlan, WorldStep, WorldStory
+from tests.simulation.storyteller import FILES, PAUSES, Storyteller
 
-FILES = ("src/a.py", "src/b.py", "src/api/c.py", "docs/x.md", "docs/y.md")
 FOLDERS = ("src/", "docs/", "src/api/")
 PATTERNS = ("src/*.py", "src/**", "**/*.py", "docs/?.md", "src/{a,b}.py", "**", "src/[!a].py")
 SPELLINGS = (str, str.upper, str.title)
 NAMES = ("db:staging", "suite:tests")
 COUNTED = ("gpu", "memory_mb")
 GROUPS = ("g1", "g2", "g3")
-PAUSES = (0.0, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 FEATURES = (
     "patterns", "names", "counted", "rates", "dependencies", "retries", "timeouts", "deadlines",
     "zombies", "lags", "extensions", "takes", "children", "questions", "groups", "cancels",
@@ -27,7 +27,7 @@ FEATURES = (
     "late clock", "failures", "readers", "several requests", "folded case",
     "families",
 )  # fmt: skip
-"""Each world has some of these and not others: rare things meet each other more often so."""
+"""What a world may have."""
 OCCUPIED = (
     (write("src/a.py"),), (write("src/"), read("docs/x.md")), (read("**/*.md"),),
     (uses("db:staging", exclusive=True), uses("gpu")), (uses("suite:tests"), uses("tpu", 3)),
@@ -36,16 +36,14 @@ OCCUPIED = (
 """What something outside the run may hold."""
 
 
-def make_script(seed: int) -> Script:
+def make_story(seed: int) -> WorldStory:
     """The story that belongs to a seed."""
-    return _Storyteller(seed).write()
+    return _WorldStoryteller(seed).write()
 
 
-class _Storyteller:
+class _WorldStoryteller(Storyteller):
     def __init__(self, seed: int) -> None:
-        self.seed = seed
-        self.dice = Random(seed)
-        self.has = {feature: self.dice.random() < 0.45 for feature in FEATURES}
+        super().__init__(seed, Random(seed), FEATURES, 0.45)
         self.has["families"] &= self.dice.random() < 0.4
         if self.has["families"]:
             self.has["children"] = self.has["counted"] = True
@@ -67,7 +65,6 @@ class _Storyteller:
         self.rates = {"openai": Rate(requests=quota, tokens=tokens)}
         # A claim such as `**` would touch the protected folder, so worlds have one or the other.
         self.protected = () if self.has["patterns"] else ("secrets/",)
-        self.ids: list[str] = []
         crowded = self.has["crowd"] and self.dice.random() < 0.4
         self.count = self.dice.randint(25, 60) if crowded else self.dice.randint(2, 14)
         self.neglects = self.has["priorities"] and self.dice.random() < 0.3
@@ -76,20 +73,11 @@ class _Storyteller:
             self.slots, self.count = self.dice.choice((1, 2)), self.dice.randint(12, 25)
         self.files = FILES[: self.dice.randint(1, len(FILES))]
 
-    def write(self) -> Script:
-        at, operations = 0.0, []
-        while len(self.ids) < self.count:
-            operations.append(self._submission(at))
-            for _ in range(self.dice.choice((0, 0, 1, 1, 2))):
-                operations.append(self._interruption(at + self._pause()))
-            if self.neglects:
-                put_off = event.Prioritize(self.dice.choice(self.ids[:4]), -1)
-                operations.append(Operation(at + self._pause(), "stimulus", stimulus=put_off))
-            if self.dice.random() < 0.7:
-                at += self._pause()
+    def write(self) -> WorldStory:
+        operations, at = self.timeline(self._scenes)
         if self.dice.random() < 0.1:
             how = self.dice.choice((event.Drain(), event.Shutdown(), event.CancelGroup("")))
-            operations.append(Operation(at + self._pause(), "stimulus", stimulus=how))
+            operations.append(Operation(at + self.pause(), "stimulus", stimulus=how))
         if self.occupied:
             operations += self._occupations(at)
         if self.throttles:
@@ -100,13 +88,15 @@ class _Storyteller:
         batched = self.dice.random() < 0.3
         told = tuple(operations)
         folded = self.has["folded case"]
-        return Script(self.seed, *limits, told, self.protected, late, batched, folded)
+        return WorldStory(self.seed, *limits, told, self.protected, late, batched, folded)
 
-    def _pause(self) -> float:
-        return self.dice.choice(PAUSES)
-
-    def _sometimes(self, feature: str, chance: float) -> bool:
-        return self.has[feature] and self.dice.random() < chance
+    def _scenes(self, at: float) -> Iterator[Operation]:
+        yield self._submission(at)
+        for _ in range(self.dice.choice((0, 0, 1, 1, 2))):
+            yield self._interruption(at + self.pause())
+        if self.neglects:
+            put_off = event.Prioritize(self.dice.choice(self.ids[:4]), -1)
+            yield Operation(at + self.pause(), "stimulus", stimulus=put_off)
 
     # Tasks
 
@@ -115,26 +105,25 @@ class _Storyteller:
         plans = []
         for _ in range(many):
             name = f"t{len(self.ids) + 1}"
-            after = self._after(self.ids) if self._sometimes("dependencies", 0.6) else ()
+            after = self._after(self.ids) if self.sometimes("dependencies", 0.6) else ()
             plans.append(self._plan(name, after, depth=0))
             self.ids.append(name)
         group = ""
         fail_fast = False
         deadline = None
-        if self._sometimes("groups", 0.6):
+        if self.sometimes("groups", 0.6):
             group = self.dice.choice(GROUPS)
             fail_fast = self.dice.random() < 0.6
-            deadline = self._pause() + 0.5 if self.dice.random() < 0.3 else None
+            deadline = self.pause() + 0.5 if self.dice.random() < 0.3 else None
         shape = event.Submit((), group, fail_fast, deadline)
         return Operation(at, "submit", tuple(plans), shape)
 
     def _after(self, ids: list[str]) -> tuple[str, ...]:
-        recent = ids[-6:]
-        return tuple(self.dice.sample(recent, min(len(recent), self.dice.choice((1, 1, 2)))))
+        return self.few_of(ids[-6:])
 
     def _plan(
         self, name: str, after: tuple[str, ...], depth: int, above: tuple[Claim, ...] = ()
-    ) -> Plan:
+    ) -> WorldPlan:
         """A task; `above` is what its parent claims, of which a child likes to have some too."""
         dice = self.dice
         claims = {c.resource: c for c in self._claims(dice.choice((0, 1, 1, 2, 3)))}
@@ -149,36 +138,36 @@ class _Storyteller:
             priority = -1 if early else 5
         most = dice.choice((1, 2, 3)) if self.has["retries"] else 1
         backoff = dice.choice((0.0, 0.5, 1.0))
-        hangs = self._sometimes("timeouts", 0.3)
+        hangs = self.sometimes("timeouts", 0.3)
         task = Task(
             name,
             claims=tuple(claims.values()),
             after=after,
             priority=priority,
             timeout=dice.choice((0.5, 1.0, 2.0)) if hangs else None,
-            deadline=self._pause() + 1.0 if self._sometimes("deadlines", 0.2) else None,
+            deadline=self.pause() + 1.0 if self.sometimes("deadlines", 0.2) else None,
             retry=Retry(most, backoff, 4.0, dice.choice((0.0, 0.25))),
-            estimate=self._pause() if dice.random() < 0.3 else None,
+            estimate=self.pause() if dice.random() < 0.3 else None,
         )
         behaviours = tuple(self._behaviour(task, depth) for _ in range(min(most, 2)))
-        return Plan(task, behaviours)
+        return WorldPlan(task, behaviours)
 
     def _claims(self, many: int) -> tuple[Claim, ...]:
         return tuple({c.resource: c for c in (self._claim() for _ in range(many))}.values())
 
     def _claim(self) -> Claim:
         dice = self.dice
-        if self._sometimes("names", 0.2):
+        if self.sometimes("names", 0.2):
             return uses(dice.choice(NAMES), exclusive=dice.random() < 0.4)
-        if self._sometimes("counted", 0.3):
+        if self.sometimes("counted", 0.3):
             name = dice.choice(COUNTED)
             if dice.random() < 0.15:
                 return uses(name, exclusive=True)
             return uses(name, dice.randint(1, self.capacities[name]))
-        if self._sometimes("rates", 0.3):
+        if self.sometimes("rates", 0.3):
             return dice.choice((uses("openai"), uses("openai.tokens", dice.randint(1, 3))))
         where: tuple[str, ...] = self.files
-        if self._sometimes("patterns", 0.5):
+        if self.sometimes("patterns", 0.5):
             where = dice.choice((FOLDERS, PATTERNS))
         reads = dice.random() < (0.7 if self.has["readers"] else 0.2)
         path = dice.choice(where)
@@ -197,34 +186,34 @@ class _Storyteller:
         ]
         if any(step.kind == "orphans" for step in steps) and dice.random() < 0.6:
             if self.has["extensions"]:
-                steps.append(Step(self._pause(), "extend", self._claims(1)))
-            steps.append(Step(self._pause(), "await", patience=self._pause()))
+                steps.append(WorldStep(self.pause(), "extend", self._claims(1)))
+            steps.append(WorldStep(self.pause(), "await", patience=self.pause()))
         if self.joins and self.more_dice.random() < 0.4:
             steps.insert(self.more_dice.randint(0, len(steps)), self._join(task))
         if self.has["several requests"]:
             steps = [step._replace(beside=dice.random() < 0.6) for step in steps]
         if self.withdraws:
             steps = [self._impatient(step) for step in steps]
-        fails = self._sometimes("failures", 0.35) or self._sometimes("retries", 0.4)
+        fails = self.sometimes("failures", 0.35) or self.sometimes("retries", 0.4)
         status = State.SUCCEEDED
         if fails:
             status = State.CONFLICTED if dice.random() < 0.1 else State.FAILED
         return Behaviour(
             tuple(steps),
-            work=self._pause(),
+            work=self.pause(),
             status=status,
             retryable=dice.random() < 0.9,
-            retry_after=self._pause() if dice.random() < 0.15 else 0.0,
+            retry_after=self.pause() if dice.random() < 0.15 else 0.0,
             chance=dice.choice((0.0, 0.25, 0.5, 0.75)),
-            lag=self._pause() if self._sometimes("lags", 0.5) else 0.0,
-            deaf=dice.choice((0.5, 2.0, 12.0)) if self._sometimes("zombies", 0.6) else 0.0,
+            lag=self.pause() if self.sometimes("lags", 0.5) else 0.0,
+            deaf=dice.choice((0.5, 2.0, 12.0)) if self.sometimes("zombies", 0.6) else 0.0,
             last_words=dice.choice(("", "failed", "finishes")),
-            vanishes=self._sometimes("failures", 0.1),
+            vanishes=self.sometimes("failures", 0.1),
             careless=dice.random() < 0.2,
-            echo=self._sometimes("stale reports", 0.3),
+            echo=self.sometimes("stale reports", 0.3),
         )
 
-    def _step(self, task: Task, depth: int) -> Step | None:
+    def _step(self, task: Task, depth: int) -> WorldStep | None:
         dice = self.dice
         kinds = [
             kind
@@ -239,25 +228,25 @@ class _Storyteller:
         if not kinds or dice.random() < 0.4:
             return None
         kind = dice.choice(kinds)
-        after = self._pause()
-        patience = self._pause()
+        after = self.pause()
+        patience = self.pause()
         if kind == "extend":
-            return Step(after, kind, self._claims(dice.choice((1, 1, 2))), patience=patience)
+            return WorldStep(after, kind, self._claims(dice.choice((1, 1, 2))), patience=patience)
         if kind == "take":
             claims = (uses("openai", 1),) + ((uses("openai.tokens", 2),) if patience > 1 else ())
-            return Step(after, kind, claims, patience=patience, used=dice.randint(0, 5))
+            return WorldStep(after, kind, claims, patience=patience, used=dice.randint(0, 5))
         if kind == "ask":
-            return Step(after, kind, patience=patience)
+            return WorldStep(after, kind, patience=patience)
         if depth >= 3:
             return None
         return self._children(task, depth, after, patience)
 
-    def _impatient(self, step: Step) -> Step:
+    def _impatient(self, step: WorldStep) -> WorldStep:
         """The same step, mostly withdrawn after a while."""
         after = self.impatience.choice(PAUSES)
         return step._replace(gives_up=after) if self.impatience.random() < 0.7 else step
 
-    def _join(self, task: Task) -> Step:
+    def _join(self, task: Task) -> WorldStep:
         """Wait for others: earlier ones, the next one, or (which cannot be) itself or its root."""
         dice = self.more_dice
         root, *path = task.id.split(".")
@@ -266,21 +255,21 @@ class _Storyteller:
         if dice.random() < (0.4 if path else 0.1):
             others = (root,)
         pause, patience = dice.choice(PAUSES), dice.choice(PAUSES)
-        return Step(pause, "join", others=others, patience=patience)
+        return WorldStep(pause, "join", others=others, patience=patience)
 
-    def _children(self, parent: Task, depth: int, after: float, patience: float) -> Step:
-        plans: list[Plan] = []
+    def _children(self, parent: Task, depth: int, after: float, patience: float) -> WorldStep:
+        plans: list[WorldPlan] = []
         for number in range(self.dice.choice((1, 2, 3))):
             earlier = [p.task.id for p in plans]
-            outside = self.ids if self._sometimes("dependencies", 0.1) else []
+            outside = self.ids if self.sometimes("dependencies", 0.1) else []
             chosen = self._after(earlier or outside) if self.dice.random() < 0.3 else ()
             name = f"{parent.id}.{number + 1}"
             plans.append(self._plan(name, chosen, depth + 1, parent.claims))
         kind = self.dice.choice(("children", "children", "orphans"))
         if self.has["families"] and depth:
             kind = "orphans"
-        group = self.dice.choice(GROUPS) if self._sometimes("groups", 0.3) else ""
-        return Step(after, kind, children=tuple(plans), patience=patience, group=group)
+        group = self.dice.choice(GROUPS) if self.sometimes("groups", 0.3) else ""
+        return WorldStep(after, kind, children=tuple(plans), patience=patience, group=group)
 
     # Whatever comes from outside
 
@@ -317,15 +306,15 @@ class _Storyteller:
             ("capacities", event.SetCapacity("gpu", dice.randint(2, 6))),
             ("capacities", event.SetCapacity("memory_mb", dice.randint(0, 8))),
             ("capacities", event.SetCapacity("memory_mb", dice.randint(5, 12))),
-            ("holds", event.HoldRate("openai", at + self._pause())),
+            ("holds", event.HoldRate("openai", at + self.pause())),
             ("priorities", event.Prioritize(task_id, dice.choice((-3, 0, 4, 9)))),
         ]
         if self.has["groups"] and dice.random() < 0.3:
             choices.append(("cancels", event.CancelGroup(dice.choice(GROUPS))))
         possible = [stimulus for feature, stimulus in choices if self.has[feature]]
-        if self._sometimes("bad input", 0.4) or not possible:
+        if self.sometimes("bad input", 0.4) or not possible:
             kinds = [kind for kind in BAD if self.protected or kind != "ProtectedPath"]
             return Operation(at, "bad", detail=dice.choice(kinds))
-        if self._sometimes("stale reports", 0.4):
+        if self.sometimes("stale reports", 0.4):
             return Operation(at, "stale", detail=task_id)
         return Operation(at, "stimulus", stimulus=dice.choice(possible))

@@ -1,4 +1,4 @@
-"""A simulated world on a virtual clock: it plays the agents, the people and the faults of a script.
+"""A simulated world on a virtual clock: it plays the agents, the people and the faults of a story.
 
 It drives a fresh kernel with them and lets the oracle judge every step. There is one thread, no
 real clock and no chance but the script's: the same script always gives the same trace.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,31 +21,48 @@ from interlock.kernel.kernel import Kernel
 from interlock.model.claim import Mode
 from interlock.model.outcome import State
 from interlock.model.task import Task
-from tests.simulation.kernel import narration
 from tests.simulation.kernel.bad_input import bad_tasks
 from tests.simulation.kernel.deadlock import would_hang
 from tests.simulation.kernel.oracle import Oracle
 from tests.simulation.kernel.shadow import Violation
 from tests.simulation.kernel.simulated_agent import SimulatedAgent
-from tests.simulation.kernel.story import Operation, Plan, Script
+from tests.simulation.kernel.story import Operation, WorldPlan, WorldStory
+from tests.simulation.narration import brief
 
 MOST_HANDLES = 20_000
 """A world that takes more steps than this is starving somebody."""
 
 
 @dataclass(slots=True)
-class Result:
-    """How a world went."""
+class JudgedWorld:
+    """A world that has been played, judged at every step."""
 
-    script: Script
+    story: WorldStory
     violation: Violation | None
-    handles: int
     seen: Counter[str]
     trace: list[tuple[float, event.Stimulus, object]] = field(repr=False)
 
+    @property
+    def violations(self) -> list[str]:
+        return [] if self.violation is None else [str(self.violation)]
+
+    @property
+    def steps(self) -> int:
+        return len(self.trace)
+
+    @property
+    def length(self) -> int:
+        return len(self.trace)
+
+    def heading(self) -> list[str]:
+        story = self.story
+        limits = f"slots {story.slots}, capacities {story.capacities}, rates {story.rates}"
+        limits += ", case folded" if story.fold_case else ""
+        return [f"seed {story.seed}: {len(self.trace)} steps; {limits}"]
+
     def lines(self) -> list[str]:
-        """The story, one line a step."""
-        return [narration.line(*step) for step in self.trace]
+        """What happened and what the kernel answered, step by step."""
+        return [_line(*step) for step in self.trace]
 
     def trace_hash(self) -> str:
         """The same for the same story, whatever the hash seed of the process."""
@@ -53,23 +70,23 @@ class Result:
 
 
 class World:
-    """One run of a script."""
+    """One play of a story."""
 
-    def __init__(self, script: Script, make_kernel: Callable[..., Kernel] = Kernel) -> None:
-        self.script = script
-        self.kernel = make_kernel(
-            slots=script.slots,
-            capacities=script.capacities,
-            rates=script.rates,
-            protected=script.protected,
-            fold_case=script.fold_case,
+    def __init__(self, story: WorldStory) -> None:
+        self.story = story
+        self.kernel = Kernel(
+            slots=story.slots,
+            capacities=story.capacities,
+            rates=story.rates,
+            protected=story.protected,
+            fold_case=story.fold_case,
         )
-        limits = (script.slots, script.capacities, script.rates)
-        self.oracle = Oracle(*limits, fold_case=script.fold_case)
-        self.oracle.seen["case folded"] += script.fold_case
+        limits = (story.slots, story.capacities, story.rates)
+        self.oracle = Oracle(*limits, fold_case=story.fold_case)
+        self.oracle.seen["case folded"] += story.fold_case
         self.now = 0.0
         self.trace: list[tuple[float, event.Stimulus, object]] = []
-        self.plans: dict[str, Plan] = {}
+        self.plans: dict[str, WorldPlan] = {}
         self.agents: dict[int, SimulatedAgent] = {}
         self.closing = False
         self._agenda: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
@@ -77,18 +94,18 @@ class World:
         self._timer: float | None = None
         self._reports: list[event.Ended | event.Gone] = []
 
-    def run(self) -> Result:
-        """Play the script to its end; the first broken rule ends it early."""
+    def run(self) -> JudgedWorld:
+        """Play the story to its end; the first broken rule ends it early."""
         violation = None
         try:
             self._play()
         except Violation as found:
             violation = found
-        return Result(self.script, violation, len(self.trace), self.oracle.seen, self.trace)
+        return JudgedWorld(self.story, violation, self.oracle.seen, self.trace)
 
     def _play(self) -> None:
         last = 0.0
-        for operation in self.script.operations:
+        for operation in self.story.operations:
             self.later(operation.at, self._operate, operation)
             last = max(last, operation.at)
         self.later(last + 8.0, self._close)
@@ -122,7 +139,7 @@ class World:
 
     def report(self, report: event.Ended | event.Gone) -> None:
         """What an agent has to say of its end, alone or with all others of this moment."""
-        if not self.script.batched:
+        if not self.story.batched:
             self.tell(report)
             return
         if not self._reports:
@@ -150,7 +167,7 @@ class World:
             case told.SetTimer(at):
                 self._timer = at
                 if at is not None:
-                    self.later(max(at + self.script.lateness, self.now), self._tick, at)
+                    self.later(max(at + self.story.lateness, self.now), self._tick, at)
             case _:
                 pass
 
@@ -174,7 +191,7 @@ class World:
                 assert operation.stimulus is not None
                 self._interrupt(operation.stimulus)
 
-    def submit(self, plans: tuple[Plan, ...], shape: event.Submit) -> tuple[str, ...]:
+    def submit(self, plans: tuple[WorldPlan, ...], shape: event.Submit) -> tuple[str, ...]:
         """Submit tasks; the ids of those that were taken. Dropped dependencies are left out."""
         known = self.oracle.shadow.items
         names = {p.task.id for p in plans} | set(known)
@@ -280,10 +297,10 @@ class World:
         self.tell(event.Unpause())
         for item in [i for i in shadow.open.values() if i.paused]:
             self.tell(event.Unpause(item.id))
-        self.tell(event.SetCapacity("slots", self.script.slots))
-        for name, capacity in self.script.capacities.items():
+        self.tell(event.SetCapacity("slots", self.story.slots))
+        for name, capacity in self.story.capacities.items():
             self.tell(event.SetCapacity(name, max(capacity, shadow.most[name])))
-        for name in ("slots", *self.script.capacities):
+        for name in ("slots", *self.story.capacities):
             self.tell(event.Throttle(name))
         for name in self._occupants():
             self.tell(event.Vacate(name))
@@ -292,6 +309,15 @@ class World:
         for attempt, request in list(shadow.waits()):
             if request.kind == "ask" and not request.answered and not attempt.over:
                 self.tell(event.Answer(attempt.item.id, request.number))
+
+
+def _line(now: float, stimulus: event.Stimulus, answer: object) -> str:
+    said = answer if isinstance(answer, str) else ", ".join(map(brief, _each(answer)))
+    return f"{now:9.3f}  {brief(stimulus)}\n           -> {said or 'nothing'}"
+
+
+def _each(answer: object) -> Iterable[object]:
+    return answer if isinstance(answer, list) else ()
 
 
 def _only_after(task: Task, known: set[str]) -> Task:

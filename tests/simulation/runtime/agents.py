@@ -14,7 +14,7 @@ from interlock.testing.fake_agent import Deed, FakeAgent, hangs, raises, reads, 
 from interlock.testing.simulated_backends import Died
 from interlock.testing.site import Visit
 from tests.simulation.runtime.record import Taken
-from tests.simulation.runtime.story import Plan, Step
+from tests.simulation.runtime.story import RunPlan, RunStep
 
 if TYPE_CHECKING:
     from tests.simulation.runtime.play import Play
@@ -42,13 +42,13 @@ class Agents:
         self._record = play.record
         self._known: dict[str, Any] = {}
 
-    def of(self, plan: Plan) -> Any:
+    def of(self, plan: RunPlan) -> Any:
         """The agent of a plan, ready to be submitted; the same one whenever it is asked for."""
         if plan.task.id not in self._known:
             self._known[plan.task.id] = self._make(plan)
         return self._known[plan.task.id]
 
-    def _make(self, plan: Plan) -> Any:
+    def _make(self, plan: RunPlan) -> Any:
         agent = FakeAgent(self._record.site, self._course(plan), swallows=plan.swallows)
         if plan.place == "thread":
             return agent.in_a_thread()
@@ -56,7 +56,7 @@ class Agents:
             return agent.in_a_process(plan.task.id, plan.task.claims)
         return agent
 
-    def _course(self, plan: Plan) -> Deed:
+    def _course(self, plan: RunPlan) -> Deed:
         cancelled = asyncio.CancelledError  # as in FakeAgent: it may be wanted when Python ends
 
         async def deed(visit: Visit) -> None:
@@ -72,14 +72,14 @@ class Agents:
 
         return deed
 
-    def _check_arguments(self, plan: Plan, visit: Visit) -> None:
+    def _check_arguments(self, plan: RunPlan, visit: Visit) -> None:
         for task_id, value in zip(plan.given, visit.given, strict=False):
             if not str(value).startswith(f"{task_id}#"):
                 self._record.oddities.append(f"{visit} got {value!r} for the result of {task_id}")
         if plan.given:
             self._record.seen["results delivered"] += 1
 
-    def _deed(self, step: Step) -> Deed:
+    def _deed(self, step: RunStep) -> Deed:
         if step.kind in ODD_ENDS:
             return raises(ODD_ENDS[step.kind])
         simple: dict[str, Callable[[], Deed]] = {
@@ -90,23 +90,23 @@ class Agents:
         }
         if step.kind in simple:
             return simple[step.kind]()
-        method: Callable[[Step, Visit], Awaitable[None]]
+        method: Callable[[RunStep, Visit], Awaitable[None]]
         method = getattr(self, "_" + step.kind.replace(" ", "_"))
         return lambda visit: method(step, visit)
 
     # -- ends -------------------------------------------------------------------------------
 
-    async def _return_an_error(self, step: Step, visit: Visit) -> None:
+    async def _return_an_error(self, step: RunStep, visit: Visit) -> None:
         visit.value = ValueError("returned, not raised")
 
-    async def _return_an_outcome(self, step: Step, visit: Visit) -> None:
+    async def _return_an_outcome(self, step: RunStep, visit: Visit) -> None:
         error = ErrorRecord("Inner", "what it asked somebody else to do went wrong")
         visit.value = Outcome("inner", State.FAILED, error=error)
 
     # -- in mid-flight ----------------------------------------------------------------------
 
     async def _patiently(
-        self, step: Step, visit: Visit, wait: Callable[[TaskContext], Awaitable[Any]]
+        self, step: RunStep, visit: Visit, wait: Callable[[TaskContext], Awaitable[Any]]
     ) -> Any:
         """Wait for something, at most as long as the step has patience; None if it came to nothing.
 
@@ -131,7 +131,7 @@ class Agents:
             return answer
         return None
 
-    async def _extend(self, step: Step, visit: Visit) -> None:
+    async def _extend(self, step: RunStep, visit: Visit) -> None:
         async def wait(context: TaskContext) -> bool:
             reading = [c.resource for c in step.claims if c.mode is Mode.READ]
             writing = [c.resource for c in step.claims if c.mode is Mode.WRITE]
@@ -147,7 +147,7 @@ class Agents:
                 if claim.is_path and step.path:
                     visit.touch(step.path, wrote=claim.mode is Mode.WRITE)
 
-    async def _take(self, step: Step, visit: Visit) -> None:
+    async def _take(self, step: RunStep, visit: Visit) -> None:
         async def wait(context: TaskContext) -> Any:
             return await context.acquire("openai", tokens=step.amount)
 
@@ -165,7 +165,7 @@ class Agents:
                 taken.used(tokens=used)
                 self._record.seen["take: settled"] += 1
 
-    async def _ask(self, step: Step, visit: Visit) -> None:
+    async def _ask(self, step: RunStep, visit: Visit) -> None:
         async def wait(context: TaskContext) -> str:
             with visit.waiting():
                 return await context.ask(f"may {visit.task_id} go on?")
@@ -174,7 +174,7 @@ class Agents:
         if answer not in (None, f"yes, {visit.task_id}"):
             self._record.oddities.append(f"{visit} was answered {answer!r}")
 
-    async def _join(self, step: Step, visit: Visit) -> None:
+    async def _join(self, step: RunStep, visit: Visit) -> None:
         handles = [self._play.handles[t] for t in step.tasks if t in self._play.handles]
 
         async def wait(context: TaskContext) -> bool:
@@ -188,7 +188,7 @@ class Agents:
         if handles:
             await self._patiently(step, visit, wait)
 
-    async def _children(self, step: Step, visit: Visit) -> None:
+    async def _children(self, step: RunStep, visit: Visit) -> None:
         async def wait(context: TaskContext) -> bool:
             tasks = [self._play.task(plan) for plan in step.plans]
             asked = self._record.site.now()
@@ -200,7 +200,7 @@ class Agents:
 
         await self._patiently(step, visit, wait)
 
-    async def _orphans(self, step: Step, visit: Visit) -> None:
+    async def _orphans(self, step: RunStep, visit: Visit) -> None:
         async def wait(context: TaskContext) -> bool:
             for plan in step.plans:
                 self._play.submit(context, plan)
@@ -208,7 +208,7 @@ class Agents:
 
         await self._patiently(step, visit, wait)
 
-    async def _together(self, step: Step, visit: Visit) -> None:
+    async def _together(self, step: RunStep, visit: Visit) -> None:
         """Several waits at once."""
         async with asyncio.TaskGroup() as group:
             for each in step.steps:
@@ -217,7 +217,7 @@ class Agents:
 
     # -- telling ----------------------------------------------------------------------------
 
-    async def _report(self, step: Step, visit: Visit) -> None:
+    async def _report(self, step: RunStep, visit: Visit) -> None:
         async def tell(context: TaskContext) -> bool:
             context.report(0.5, "half of it")
             context.log("a line")

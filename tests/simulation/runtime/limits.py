@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from interlock.model.claim import Mode
 from interlock.testing.site import NEVER, Moment, Visit
 from tests.simulation.runtime.record import Record
-from tests.simulation.runtime.story import Story
+from tests.simulation.runtime.story import RunStory
 
 
 def over_a_limit(record: Record, lag: float) -> Iterator[str]:
@@ -63,7 +63,7 @@ def _most(record: Record, resource: str, at: Moment, lag: float) -> int:
     return max([*recent, *earlier[-1:]])
 
 
-def over_a_rate(record: Record, story: Story) -> Iterator[str]:
+def over_a_rate(record: Record, story: RunStory) -> Iterator[str]:
     """In no window is more taken than the quota, as far as was known when it was taken."""
     rate = story.limits.get("openai")
     if rate is None:

@@ -1,4 +1,4 @@
-"""The story of a run as text: what was asked for, what happened, and which rule was broken."""
+"""The story of a run as text: what was asked for, and what happened."""
 
 from __future__ import annotations
 
@@ -6,19 +6,13 @@ from collections.abc import Iterator
 
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import Outcome
-from tests.simulation.kernel.narration import brief
-from tests.simulation.runtime.judge import violations
+from tests.simulation.narration import brief
 from tests.simulation.runtime.play import Play
-from tests.simulation.runtime.story import Plan, Step
+from tests.simulation.runtime.story import RunPlan, RunStep, RunStory
 
 
-def tell(play: Play) -> str:
-    """A play with its moral."""
-    return "\n".join([*_head(play), *_events(play), *(violations(play) or ["no rule was broken"])])
-
-
-def _head(play: Play) -> Iterator[str]:
-    story = play.story
+def heading(story: RunStory) -> Iterator[str]:
+    """What the user and the agents of a story do."""
     yield f"run {story.seed}: slots {story.slots}, grace {story.grace:g}, {story.capacity}"
     if story.journal_takes:
         yield f"the journal takes {story.journal_takes:g} s"
@@ -31,7 +25,7 @@ def _head(play: Play) -> Iterator[str]:
             yield from _plan(plan, 13)
 
 
-def _plan(plan: Plan, indent: int) -> Iterator[str]:
+def _plan(plan: RunPlan, indent: int) -> Iterator[str]:
     space = " " * indent
     swallows = f", swallows {plan.swallows} cancellations" if plan.swallows else ""
     yield f"{space}{brief(plan.task)}; in a {plan.place}{swallows}"
@@ -42,7 +36,7 @@ def _plan(plan: Plan, indent: int) -> Iterator[str]:
                 yield from _plan(child, indent + 4)
 
 
-def _step(step: Step) -> str:
+def _step(step: RunStep) -> str:
     parts = [
         step.path,
         f"{step.seconds:g} s" if step.seconds else "",
@@ -55,7 +49,8 @@ def _step(step: Step) -> str:
     return " ".join([step.kind, *(each for each in parts if each)])
 
 
-def _events(play: Play) -> Iterator[str]:
+def lines(play: Play) -> Iterator[str]:
+    """What came of it: the events of the journal, and when agents were at work."""
     yield "what happened:"
     for at, event in play.record.events:
         yield f"{at.time:9.3f}  {event.kind} {event.task_id} {_detail(event)}".rstrip()

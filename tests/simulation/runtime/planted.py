@@ -19,33 +19,15 @@ from interlock.runtime.requests import AttemptRequests
 from interlock.runtime.shell import Shell
 from interlock.runtime.submission import submitting
 from interlock.runtime.turn import Turn
-from tests.simulation.planting import Bugs, plant
-from tests.simulation.runtime.judge import violations
-from tests.simulation.runtime.play import Play
-from tests.simulation.runtime.storyteller import make_story
+from tests.simulation.planting import Bugs
 
-BUGS: Bugs = {}
-_CLUMSY = ("AttributeError", "TypeError", "NameError", "UnboundLocalError")
-"""What a planted bug that no longer fits the runtime would raise; that would prove nothing."""
-
-
-def first_seed(name: str, seeds: range) -> int | None:
-    """The first of these seeds in whose run the planted bug, and nothing else, is noticed."""
-    for seed in seeds:
-        story = make_story(seed)
-        with BUGS[name]():
-            found = violations(Play(story).run())
-        clumsy = [text for text in found if any(each in text for each in _CLUMSY)]
-        assert not clumsy, f"the bug does not fit the runtime any more: {clumsy[0]}"
-        if found and not violations(Play(story).run()):
-            return seed
-    return None
+BUGS = Bugs()
 
 
 # Journal and events
 
 
-@plant("effects do not wait for the journal", Shell, "_commit", BUGS)
+@BUGS.plant("effects do not wait for the journal", Shell, "_commit")
 def _(original: Any) -> Any:
     def commit(self: Any) -> None:
         turn = self.events.take()
@@ -58,7 +40,7 @@ def _(original: Any) -> Any:
     return commit
 
 
-@plant("events are numbered twice", EventStream, "take", BUGS)
+@BUGS.plant("events are numbered twice", EventStream, "take")
 def _(original: Any) -> Any:
     def take(self: Any) -> Any:
         turn = original(self)
@@ -68,7 +50,7 @@ def _(original: Any) -> Any:
     return take
 
 
-@plant("a listener that raises ends the run", EventStream, "publish", BUGS)
+@BUGS.plant("a listener that raises ends the run", EventStream, "publish")
 def _(original: Any) -> Any:
     def publish(self: Any, events: Any) -> None:
         for listener in tuple(self._listeners):
@@ -82,7 +64,7 @@ def _(original: Any) -> Any:
 # Attempts
 
 
-@plant("claims are released when an attempt is told to stop", Attempts, "stop", BUGS)
+@BUGS.plant("claims are released when an attempt is told to stop", Attempts, "stop")
 def _(original: Any) -> Any:
     def stop(self: Any, stop: Any) -> None:
         original(self, stop)
@@ -91,7 +73,7 @@ def _(original: Any) -> Any:
     return stop
 
 
-@plant("who waits in mid-flight is not told to stop", Attempts, "stop", BUGS)
+@BUGS.plant("who waits in mid-flight is not told to stop", Attempts, "stop")
 def _(original: Any) -> Any:
     def stop(self: Any, stop: Any) -> None:
         context = self.alive.get(stop.token)
@@ -101,23 +83,23 @@ def _(original: Any) -> Any:
     return stop
 
 
-@plant("an attempt that was called off begins all the same", Attempts, "close", BUGS)
+@BUGS.plant("an attempt that was called off begins all the same", Attempts, "close")
 def _(original: Any) -> Any:
     return lambda self, token: original(self, token) if token in self.alive else None
 
 
-@plant("the number of attempts starts anew", Attempts, "start", BUGS)
+@BUGS.plant("the number of attempts starts anew", Attempts, "start")
 def _(original: Any) -> Any:
     return lambda self, start: original(self, start._replace(attempt=1))
 
 
-@plant("an attempt that is cancelled before its first step is never gone",
-       Coroutines, "_report_unstarted", BUGS)  # fmt: skip
+@BUGS.plant("an attempt that is cancelled before its first step is never gone",
+       Coroutines, "_report_unstarted")  # fmt: skip
 def _(original: Any) -> Any:
     return lambda self, job, task: None
 
 
-@plant("who swallows a cancellation is not told again", Coroutines, "cancel", BUGS)
+@BUGS.plant("who swallows a cancellation is not told again", Coroutines, "cancel")
 def _(original: Any) -> Any:
     def cancel(self: Any, token: int, grace: float) -> None:
         if token in self._tasks:
@@ -126,7 +108,7 @@ def _(original: Any) -> Any:
     return cancel
 
 
-@plant("of several reports in one turn only the last counts", Shell, "report", BUGS)
+@BUGS.plant("of several reports in one turn only the last counts", Shell, "report")
 def _(original: Any) -> Any:
     def report(self: Any, report: Any) -> None:
         self._reports.clear()
@@ -135,7 +117,7 @@ def _(original: Any) -> Any:
     return report
 
 
-@plant("an earlier timer does not replace a later one", Shell, "_set_timer", BUGS)
+@BUGS.plant("an earlier timer does not replace a later one", Shell, "_set_timer")
 def _(original: Any) -> Any:
     def set_timer(self: Any, at: float | None) -> None:
         before = self._timer
@@ -149,7 +131,7 @@ def _(original: Any) -> Any:
 # AttemptRequests
 
 
-@plant("a slot is kept while waiting for other tasks", AttemptRequests, "ends", BUGS)
+@BUGS.plant("a slot is kept while waiting for other tasks", AttemptRequests, "ends")
 def _(original: Any) -> Any:
     async def ends(self: Any, handles: Any) -> None:
         for handle in list(handles):
@@ -158,7 +140,7 @@ def _(original: Any) -> Any:
     return ends
 
 
-@plant("who gives up waiting goes on without a slot", AttemptRequests, "_withdraw", BUGS)
+@BUGS.plant("who gives up waiting goes on without a slot", AttemptRequests, "_withdraw")
 def _(original: Any) -> Any:
     async def withdraw(self: Any, context: Any, number: int) -> None:
         return None
@@ -166,12 +148,12 @@ def _(original: Any) -> Any:
     return withdraw
 
 
-@plant("a denied wait is never answered", AttemptRequests, "deny", BUGS)
+@BUGS.plant("a denied wait is never answered", AttemptRequests, "deny")
 def _(original: Any) -> Any:
     return lambda self, token, number, task_id, reason: None
 
 
-@plant("questions of one task get each other's answers", AttemptRequests, "answer", BUGS)
+@BUGS.plant("questions of one task get each other's answers", AttemptRequests, "answer")
 def _(original: Any) -> Any:
     def answer(self: Any, task_id: str, answer: str) -> None:
         original(self, self.questions()[0].task_id if self.questions() else task_id, answer)
@@ -182,7 +164,7 @@ def _(original: Any) -> Any:
 # The end of a run
 
 
-@plant("a cancellation interrupts the exit", Lifecycle, "_wait", BUGS)
+@BUGS.plant("a cancellation interrupts the exit", Lifecycle, "_wait")
 def _(original: Any) -> Any:
     async def wait(self: Any, condition: Any, most: float | None, **how: Any) -> None:
         if not condition():
@@ -191,22 +173,22 @@ def _(original: Any) -> Any:
     return wait
 
 
-@plant("leaving by an exception does not stop what runs", Lifecycle, "_stop_everything", BUGS)
+@BUGS.plant("leaving by an exception does not stop what runs", Lifecycle, "_stop_everything")
 def _(original: Any) -> Any:
     return lambda self: None
 
 
-@plant("what is left of an earlier run holds nothing", life, "orphans_in", BUGS)
+@BUGS.plant("what is left of an earlier run holds nothing", life, "orphans_in")
 def _(original: Any) -> Any:
     return lambda workspace: ()
 
 
-@plant("leaving does not wait for who is being killed", Attempts, "none_killable", BUGS)
+@BUGS.plant("leaving does not wait for who is being killed", Attempts, "none_killable")
 def _(original: Any) -> Any:
     return lambda self: True
 
 
-@plant("a run goes on when its caller has gone", submitting, "_run", BUGS)
+@BUGS.plant("a run goes on when its caller has gone", submitting, "_run")
 def _(original: Any) -> Any:
     async def run(
         shell: Any, tasks: Any, parent: Any, fail_fast: bool, deadline: float | None

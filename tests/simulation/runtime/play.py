@@ -26,7 +26,7 @@ from interlock.testing.virtual_run import VirtualRun, simulate
 from tests.simulation.runtime.acts import Acts
 from tests.simulation.runtime.agents import Agents
 from tests.simulation.runtime.record import Limit, Record, WatchedJournal
-from tests.simulation.runtime.story import Plan, Story
+from tests.simulation.runtime.story import RunPlan, RunStory
 
 MOST_STEPS = 30_000
 MOST_NAMES = 12
@@ -42,11 +42,11 @@ atexit.register(_FOLDER.cleanup)
 class Play:
     """One story, played once."""
 
-    def __init__(self, story: Story, faults: Sequence[Fault] = ()) -> None:
+    def __init__(self, story: RunStory, faults: Sequence[Fault] = ()) -> None:
         self.story = story
         self.record = Record(story.journal_takes)
         self.handles: dict[str, Handle[Any]] = {}
-        self.plans: dict[str, Plan] = {}
+        self.plans: dict[str, RunPlan] = {}
         self.runtime: Runtime | None = None
         self.result: VirtualRun[None] | None = None
         self.hung: Hung | None = None
@@ -171,13 +171,13 @@ class Play:
 
     # -- what acts and agents use -----------------------------------------------------------
 
-    def task(self, plan: Plan) -> Task:
+    def task(self, plan: RunPlan) -> Task:
         """The task of a plan, with its agent and arguments."""
         self.plans.setdefault(plan.task.id, plan)
         args = tuple(self.handles[each] for each in plan.given)
         return plan.task.replace(agent=self._agents.of(plan), args=args)
 
-    def submit(self, where: Runtime | TaskContext, plan: Plan) -> Handle[Any]:
+    def submit(self, where: Runtime | TaskContext, plan: RunPlan) -> Handle[Any]:
         """Submit one plan."""
         task = self.task(plan)
         with self.asking([task], where if isinstance(where, TaskContext) else None):

@@ -11,7 +11,7 @@ from interlock.model.task import Task
 Place = Literal["loop", "thread", "process"]
 
 
-class Step(NamedTuple):
+class RunStep(NamedTuple):
     """Something an agent does; which of the details count depends on the kind."""
 
     kind: str
@@ -20,17 +20,17 @@ class Step(NamedTuple):
     """How long to wait for what is asked for before giving up; None: for ever."""
     claims: tuple[Claim, ...] = ()
     path: str = ""
-    plans: tuple[Plan, ...] = ()
+    plans: tuple[RunPlan, ...] = ()
     tasks: tuple[str, ...] = ()
     amount: int = 0
-    steps: tuple[Step, ...] = ()
+    steps: tuple[RunStep, ...] = ()
 
 
-Course = tuple[Step, ...]
+Course = tuple[RunStep, ...]
 """What an agent does in one attempt."""
 
 
-class Plan(NamedTuple):
+class RunPlan(NamedTuple):
     """A task, and what its agent does in its first attempt, its second, ...; the last repeats."""
 
     task: Task
@@ -46,7 +46,7 @@ class Act(NamedTuple):
 
     at: float
     kind: str
-    plans: tuple[Plan, ...] = ()
+    plans: tuple[RunPlan, ...] = ()
     task_id: str = ""
     patience: float | None = None
     fail_fast: bool = False
@@ -55,7 +55,7 @@ class Act(NamedTuple):
     amount: int = 0
 
 
-class Story(NamedTuple):
+class RunStory(NamedTuple):
     """A run from its begin to its end."""
 
     seed: int
@@ -71,15 +71,15 @@ class Story(NamedTuple):
     journal_takes: float = 0.0
     """How long the journal takes to make something durable; 0: it does so at once."""
     bad_listener: bool = False
-    then: tuple[Plan, ...] = ()
+    then: tuple[RunPlan, ...] = ()
     """What the next run on the same workspace does, if attempts were left alive."""
     strikes_at: int = 0
     """The first step of an async agent from this one on is cancelled, by nobody knows whom."""
 
 
-def all_plans(plans: tuple[Plan, ...]) -> dict[str, Plan]:
+def all_plans(plans: tuple[RunPlan, ...]) -> dict[str, RunPlan]:
     """These plans and those of their children, by id."""
-    found: dict[str, Plan] = {}
+    found: dict[str, RunPlan] = {}
     for plan in plans:
         found[plan.task.id] = plan
         for course in plan.courses:

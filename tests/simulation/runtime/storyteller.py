@@ -1,18 +1,18 @@
-"""Makes the story of a seed: a small universe, so that conflicts are frequent."""
+"""Makes the run of a seed: what the user asks for, and what the agents do."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from random import Random
 
 from interlock.model.claim import Claim, Mode, read, uses, write
 from interlock.model.conflict import conflicts
 from interlock.model.limits import Quota, Rate, Retry
 from interlock.model.task import Task
-from tests.simulation.runtime.story import Act, Course, Place, Plan, Step, Story, all_plans
+from tests.simulation.runtime.story import Act, Course, Place, RunPlan, RunStep, RunStory
+from tests.simulation.storyteller import FILES, Storyteller
 
-FILES = ("src/a.py", "src/b.py", "src/api/c.py", "docs/x.md", "docs/y.md")
 CLAIMED = (*FILES, "src/", "docs/", "src/*.py", "**/*.py", "src/{a,b}.py", "docs/?.md", "**")
-PAUSES = (0.0, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 FEATURES = (
     "threads", "processes", "resisting", "failures", "odd ends", "retries", "timeouts",
     "deadlines", "dependencies", "results", "extensions", "rates", "questions", "children",
@@ -20,22 +20,21 @@ FEATURES = (
     "pauses", "capacities", "holds", "priorities", "estimates", "keys", "bad input", "looks",
     "slow journal", "bad listener", "reports", "hangs", "strikes",
 )  # fmt: skip
-"""Each story has some of these and not others: rare things meet each other more often so."""
+"""What a run may have."""
 ENDS = ("", "", "", "", "raise", "cancel the user", "cancel the user twice", "shutdown")
 FAILURES = ("raise", "later", "return an error", "return an outcome")
 ODD = ("give up", "exit", "interrupt", "cancel itself", "group")
 
 
-def make_story(seed: int) -> Story:
+def make_story(seed: int) -> RunStory:
     """The story that belongs to a seed."""
-    return _Storyteller(seed).write()
+    return _RunStoryteller(seed).write()
 
 
-class _Storyteller:
+class _RunStoryteller(Storyteller):
     def __init__(self, seed: int) -> None:
-        self.seed = seed
-        self.dice = dice = Random(f"run {seed}")
-        self.has = {feature: dice.random() < 0.35 for feature in FEATURES}
+        dice = Random(f"run {seed}")
+        super().__init__(seed, dice, FEATURES, 0.35)
         self.plain = dice.random() < 0.08
         """Nothing but tasks with claims, of which overtaking can be counted."""
         if self.plain:
@@ -43,29 +42,17 @@ class _Storyteller:
         self.end = "" if self.plain else dice.choice(ENDS)
         self.slots = dice.choice((1, 1, 2, 2, 3, 4))
         self.files = FILES[: dice.randint(1, len(FILES))]
-        self.ids: list[str] = []
         self.families = 0
         self.count = dice.randint(12, 25) if self.plain else dice.randint(2, 10)
 
-    def write(self) -> Story:
+    def write(self) -> RunStory:
         dice = self.dice
-        acts: list[Act] = []
-        at = 0.0
-        while len(self.ids) < self.count:
-            acts.append(self._request(at))
-            if self._sometimes("cancels", 0.3):  # changed its mind at once
-                acts.append(Act(at, "cancel", task_id=self.ids[-1]))
-            if self.has["waits"] and dice.random() < 0.6:
-                acts.append(self._waiting(at + dice.choice(PAUSES)))
-            if dice.random() < 0.5:
-                acts += self._steering(at + dice.choice(PAUSES))
-            if dice.random() < 0.7:
-                at += dice.choice(PAUSES)
+        acts, at = self.timeline(self._scenes)
         acts += self._ending(at)
         acts.sort(key=lambda act: act.at)
         tokens = Quota(dice.randint(4, 8), dice.choice((0.75, 3.0)))
         requests = Quota(dice.randint(1, 3), dice.choice((1.0, 2.5)))
-        return Story(
+        return RunStory(
             self.seed,
             self.slots,
             {"gpu": 2, "memory_mb": 5},
@@ -80,20 +67,26 @@ class _Storyteller:
             dice.randint(2, 60) if self.has["strikes"] else 0,
         )
 
-    def _sometimes(self, feature: str, chance: float) -> bool:
-        return self.has[feature] and self.dice.random() < chance
+    def _scenes(self, at: float) -> Iterator[Act]:
+        yield self._request(at)
+        if self.sometimes("cancels", 0.3):  # changed its mind at once
+            yield Act(at, "cancel", task_id=self.ids[-1])
+        if self.sometimes("waits", 0.6):
+            yield self._waiting(at + self.pause())
+        if self.dice.random() < 0.5:
+            yield from self._steering(at + self.pause())
 
     # Tasks
 
     def _request(self, at: float) -> Act:
         dice = self.dice
-        if self._sometimes("maps", 0.3):
+        if self.sometimes("maps", 0.3):
             return self._map(at)
-        if self._sometimes("keys", 0.2):
+        if self.sometimes("keys", 0.2):
             plan = self._plan(self._name())
             task = plan.task.replace(key=f"key of {plan.task.id}")
             return Act(at, "same key", (plan._replace(task=task, given=()),))
-        grouped = self._sometimes("groups", 0.6)
+        grouped = self.sometimes("groups", 0.6)
         earlier = list(self.ids)
         plans = []
         for _ in range(dice.choice((1, 1, 2, 3))):
@@ -107,9 +100,9 @@ class _Storyteller:
             at,
             "run",
             tuple(plan._replace(given=()) for plan in plans),
-            patience=dice.choice(PAUSES) + 0.1 if self._sometimes("impatience", 0.5) else None,
+            patience=self.pause() + 0.1 if self.sometimes("impatience", 0.5) else None,
             fail_fast=dice.random() < 0.4,
-            deadline=dice.choice((0.5, 2.0, 6.0)) if self._sometimes("deadlines", 0.4) else None,
+            deadline=dice.choice((0.5, 2.0, 6.0)) if self.sometimes("deadlines", 0.4) else None,
         )
 
     def _name(self) -> str:
@@ -120,51 +113,51 @@ class _Storyteller:
         dice = self.dice
         claims = (write(dice.choice(("src/{item}.py", "src/a.py", "docs/{item}.md"))),)
         task = Task(self._name(), claims=claims, retry=self._retry(), timeout=self._timeout())
-        course = (Step("work", dice.choice(PAUSES)), *self._failure(0.3))
-        patience = dice.choice(PAUSES) + 0.1 if self._sometimes("impatience", 0.5) else None
+        course = (RunStep("work", self.pause()), *self._failure(0.3))
+        patience = self.pause() + 0.1 if self.sometimes("impatience", 0.5) else None
         return Act(
-            at, "map", (Plan(task, (course,)),), amount=dice.randint(0, 4), patience=patience
+            at, "map", (RunPlan(task, (course,)),), amount=dice.randint(0, 4), patience=patience
         )
 
     def _plan(
         self, name: str, *, depth: int = 0, earlier: list[str] | None = None, given: bool = False
-    ) -> Plan:
+    ) -> RunPlan:
         dice = self.dice
         after: tuple[str, ...] = ()
         args: tuple[str, ...] = ()
-        if earlier and self._sometimes("dependencies", 0.6):
-            after = tuple(dice.sample(earlier, min(len(earlier), dice.choice((1, 1, 2)))))
-        if earlier and given and self._sometimes("results", 0.5):
-            args = tuple(dice.sample(earlier, min(len(earlier), dice.choice((1, 1, 2)))))
+        if earlier and self.sometimes("dependencies", 0.6):
+            after = self.few_of(earlier)
+        if earlier and given and self.sometimes("results", 0.5):
+            args = self.few_of(earlier)
         task = Task(
             name,
             claims=self._claims(depth),
             after=after,
             priority=dice.choice((0, 0, 5)) if self.has["priorities"] else 0,
             timeout=self._timeout(),
-            deadline=dice.choice((1.0, 3.0, 8.0)) if self._sometimes("deadlines", 0.3) else None,
+            deadline=dice.choice((1.0, 3.0, 8.0)) if self.sometimes("deadlines", 0.3) else None,
             retry=self._retry(),
-            estimate=dice.choice((0.5, 2.0)) if self._sometimes("estimates", 0.5) else None,
+            estimate=dice.choice((0.5, 2.0)) if self.sometimes("estimates", 0.5) else None,
         )
         place = self._place(depth)
         courses = tuple(self._course(task, place, depth) for _ in range(dice.choice((1, 2))))
         # Those in processes more often: only a kill shows what is special about them.
-        resists = self._sometimes("resisting", 0.5) or (place == "process" and dice.random() < 0.5)
-        return Plan(task, courses, place, dice.choice((1, 3, 3, 6)) if resists else 0, args)
+        resists = self.sometimes("resisting", 0.5) or (place == "process" and dice.random() < 0.5)
+        return RunPlan(task, courses, place, dice.choice((1, 3, 3, 6)) if resists else 0, args)
 
     def _retry(self) -> Retry | None:
-        if not self._sometimes("retries", 0.6):
+        if not self.sometimes("retries", 0.6):
             return None
         return Retry(self.dice.randint(2, 3), self.dice.choice((0.0, 0.5, 2.0)))
 
     def _timeout(self) -> float | None:
-        return self.dice.choice((0.5, 1.5, 3.0)) if self._sometimes("timeouts", 0.5) else None
+        return self.dice.choice((0.5, 1.5, 3.0)) if self.sometimes("timeouts", 0.5) else None
 
     def _place(self, depth: int) -> Place:
-        if self._sometimes("threads", 0.5):
+        if self.sometimes("threads", 0.5):
             return "thread"
         # A child may get another name than its plan has, and could not tell in a process.
-        return "process" if self._sometimes("processes", 0.4) and not depth else "loop"
+        return "process" if self.sometimes("processes", 0.4) and not depth else "loop"
 
     def _claims(self, depth: int) -> tuple[Claim, ...]:
         dice = self.dice
@@ -172,11 +165,11 @@ class _Storyteller:
         for _ in range(dice.choice((0, 1, 1, 2))):
             paths = self.files if self.plain or dice.random() < 0.6 else CLAIMED
             found.append(dice.choice((read, write, write))(dice.choice(paths)))
-        if self._sometimes("counted", 0.4):
+        if self.sometimes("counted", 0.4):
             found.append(dice.choice((uses("gpu"), uses("gpu", 2), uses("memory_mb", 3))))
-        if self._sometimes("names", 0.4):
+        if self.sometimes("names", 0.4):
             found.append(uses("db:staging", exclusive=dice.random() < 0.6))
-        if self._sometimes("rates", 0.2) and not depth:
+        if self.sometimes("rates", 0.2) and not depth:
             found.append(uses("openai"))
         return tuple(found)
 
@@ -190,29 +183,29 @@ class _Storyteller:
             if step is not None:
                 steps.append(step)
         dice.shuffle(steps)
-        steps.insert(0, Step("work", dice.choice(PAUSES)))
-        steps.append(Step("work", dice.choice(PAUSES)))
+        steps.insert(0, RunStep("work", self.pause()))
+        steps.append(RunStep("work", self.pause()))
         steps += self._touches(task.claims)
         may_hang = task.timeout is not None or task.deadline is not None or self.end
-        if may_hang and (self._sometimes("hangs", 0.4) or (place == "process" and depth == 0)):
-            return (*steps, Step("hang") if place != "thread" else Step("work", 30.0))
-        if place == "process" and self._sometimes("failures", 0.2):
-            return (*steps, Step("die"))
+        if may_hang and (self.sometimes("hangs", 0.4) or (place == "process" and depth == 0)):
+            return (*steps, RunStep("hang") if place != "thread" else RunStep("work", 30.0))
+        if place == "process" and self.sometimes("failures", 0.2):
+            return (*steps, RunStep("die"))
         return (*steps, *self._failure(0.35))
 
     def _failure(self, chance: float) -> Course:
-        if self._sometimes("failures", chance):
-            return (Step(self.dice.choice(FAILURES)),)
-        if self._sometimes("odd ends", chance):
-            return (Step(self.dice.choice((*ODD, "out of memory"))),)
+        if self.sometimes("failures", chance):
+            return (RunStep(self.dice.choice(FAILURES)),)
+        if self.sometimes("odd ends", chance):
+            return (RunStep(self.dice.choice((*ODD, "out of memory"))),)
         return ()
 
-    def _touches(self, claims: tuple[Claim, ...]) -> list[Step]:
+    def _touches(self, claims: tuple[Claim, ...]) -> list[RunStep]:
         found = []
         for claim in claims:
             path = self._path_in(claim)
             if path and self.dice.random() < 0.7:
-                found.append(Step("write" if claim.mode is Mode.WRITE else "read", path=path))
+                found.append(RunStep("write" if claim.mode is Mode.WRITE else "read", path=path))
         return found
 
     def _path_in(self, claim: Claim) -> str:
@@ -222,7 +215,7 @@ class _Storyteller:
         paths = [each for each in FILES if conflicts(everything, read(each))]
         return self.dice.choice(paths) if paths else ""
 
-    def _midflight(self, task: Task, depth: int) -> Step | None:
+    def _midflight(self, task: Task, depth: int) -> RunStep | None:
         dice = self.dice
         kinds = [
             kind
@@ -241,43 +234,45 @@ class _Storyteller:
         if not kinds:
             return None
         kind = dice.choice(kinds)
-        patience = dice.choice(PAUSES) if self._sometimes("impatience", 0.5) else None
+        patience = self.pause() if self.sometimes("impatience", 0.5) else None
         match kind:
             case "extend":
                 claim = dice.choice((read, write, write))(dice.choice(self.files))
-                more = uses("gpu") if self._sometimes("counted", 0.3) else claim
+                more = uses("gpu") if self.sometimes("counted", 0.3) else claim
                 path = claim.resource if more is claim else ""
-                return Step(kind, patience=patience, claims=(more,), path=path)
+                return RunStep(kind, patience=patience, claims=(more,), path=path)
             case "take":
-                return Step(kind, dice.choice(PAUSES), patience=patience, amount=dice.randint(1, 4))
+                return RunStep(kind, self.pause(), patience=patience, amount=dice.randint(1, 4))
             case "join":
                 known = [each for each in self.ids if each != task.id.partition(".")[0]]
                 if not known:
                     return None
-                return Step(kind, patience=patience, tasks=(dice.choice(known),))
+                return RunStep(kind, patience=patience, tasks=(dice.choice(known),))
             case "children" | "orphans":
                 return self._children(kind, task, depth, patience)
             case "together":
-                asks, works = Step("ask", patience=patience), Step("work", 0.25)
-                extends = Step("extend", claims=(write(self.files[0]),), path=self.files[0])
-                return Step(kind, steps=(asks, works, extends))
-        return Step(kind, patience=patience)
+                asks, works = RunStep("ask", patience=patience), RunStep("work", 0.25)
+                extends = RunStep("extend", claims=(write(self.files[0]),), path=self.files[0])
+                return RunStep(kind, steps=(asks, works, extends))
+        return RunStep(kind, patience=patience)
 
-    def _children(self, kind: str, task: Task, depth: int, patience: float | None) -> Step | None:
+    def _children(
+        self, kind: str, task: Task, depth: int, patience: float | None
+    ) -> RunStep | None:
         if depth >= 3:
             return None
-        plans: list[Plan] = []
+        plans: list[RunPlan] = []
         # The same children come again only when the same course is repeated.
         self.families = family = self.families + 1
         for each in range(self.dice.choice((1, 2))):
             name = f"{task.id}.{family}{'abc'[each]}"
             plans.append(self._plan(name, depth=depth + 1, earlier=[p.task.id for p in plans]))
-        return Step(kind, patience=patience, plans=tuple(plans))
+        return RunStep(kind, patience=patience, plans=tuple(plans))
 
     # What the user does besides
 
     def _waiting(self, at: float) -> Act:
-        patience = self.dice.choice(PAUSES) if self._sometimes("impatience", 0.5) else None
+        patience = self.pause() if self.sometimes("impatience", 0.5) else None
         how = self.dice.choice(("", "result"))
         return Act(at, "await", task_id=self.dice.choice(self.ids), patience=patience, name=how)
 
@@ -288,7 +283,7 @@ class _Storyteller:
             "cancels": [Act(at, "cancel", task_id=one)],
             "pauses": [
                 Act(at, "pause", task_id=dice.choice(("", one))),
-                Act(at + dice.choice(PAUSES), "resume", task_id=one),
+                Act(at + self.pause(), "resume", task_id=one),
                 Act(at + 2.0, "resume"),
                 Act(at + 2.0, "resume", task_id=one),
             ],
@@ -300,14 +295,14 @@ class _Storyteller:
             ],
             "holds": [Act(at, "hold rate", amount=2)],
             "priorities": [Act(at, "prioritize", task_id=one, amount=dice.choice((-3, 9)))],
-            "bad input": [Act(at, "bad input", (Plan(Task("bad"), ((),)),))],
+            "bad input": [Act(at, "bad input", (RunPlan(Task("bad"), ((),)),))],
             "looks": [Act(at, "look")],
         }
         possible = [acts for feature, acts in choices.items() if self.has[feature]]
         return dice.choice(possible) if possible else []
 
     def _ending(self, last: float) -> list[Act]:
-        at = self.dice.choice((0.3, 1.0, last, last, last + 1.0)) + self.dice.choice(PAUSES)
+        at = self.dice.choice((0.3, 1.0, last, last, last + 1.0)) + self.pause()
         if self.end == "shutdown":
             return [Act(at, "shutdown", amount=self.dice.choice((0, 1, 20)))]
         if self.end == "cancel the user twice":
@@ -315,15 +310,10 @@ class _Storyteller:
             return [Act(at, "cancel the user"), Act(again, "cancel the user")]
         return [Act(at, self.end)] if self.end else []
 
-    def _next_run(self) -> tuple[Plan, ...]:
+    def _next_run(self) -> tuple[RunPlan, ...]:
         plans = []
         for number, path in enumerate(("src/", "docs/x.md")):
             task = Task(f"next{number + 1}", claims=(write(path),), deadline=20.0)
-            course = (Step("work", 0.5), Step("write", path=self._path_in(write(path))))
-            plans.append(Plan(task, (course,)))
+            course = (RunStep("work", 0.5), RunStep("write", path=self._path_in(write(path))))
+            plans.append(RunPlan(task, (course,)))
         return tuple(plans)
-
-
-def size(story: Story) -> int:
-    """How many tasks a story has."""
-    return sum(len(all_plans(act.plans)) for act in story.acts)

@@ -1,20 +1,20 @@
-"""Stories as text: short enough to read, whole enough to understand."""
+"""Stories as text: short enough to read, complete enough to understand."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from interlock.model.claim import Claim
 from interlock.model.limits import Retry
 from interlock.model.outcome import ErrorRecord
 from interlock.model.task import Task
+from tests.simulation.target import Judged
 
 
-def line(now: float, stimulus: tuple[Any, ...], answer: object) -> str:
-    """One step: what happened, and what the kernel said to it."""
-    said = answer if isinstance(answer, str) else ", ".join(map(brief, _each(answer)))
-    return f"{now:9.3f}  {brief(stimulus)}\n           -> {said or 'nothing'}"
+def narrate(judged: Judged[Any]) -> str:
+    """A story, what happened in it, and which rules were broken."""
+    end = judged.violations or ["no rule was broken"]
+    return "\n".join([*judged.heading(), *judged.lines(), *end])
 
 
 def brief(value: object) -> str:
@@ -61,7 +61,3 @@ def _task(task: Task) -> str:
     said += [f"deadline {task.deadline:g}"] if task.deadline is not None else []
     said += [brief(task.retry)] if task.retry.attempts > 1 else []
     return f"{task.id}: {'; '.join(said)}"
-
-
-def _each(answer: object) -> Iterable[object]:
-    return answer if isinstance(answer, list) else ()
