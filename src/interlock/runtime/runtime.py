@@ -247,6 +247,22 @@ class Runtime(Submitting):
             raise InvalidOption("a plan needs the agents of a project: Runtime.for_project(...)")
         return tasks_of(plan, self._agents)
 
+    def fresh_id(
+        self,
+        name: str,
+        separator: str = "~",
+        *,
+        numbered: bool = False,
+        ids: Callable[[str], Iterable[str]] | None = None,
+    ) -> str:
+        """An id for a task that reuses a name: `name`, then `name~2`, `name~3`, ...
+
+        With `numbered` the first one has a number as well. For a group of tasks, `ids` says which
+        ids they have under a name; all of them are free under the name returned.
+        """
+        shell = self._shell
+        return self._call(partial(shell.ids.next, name, separator, numbered=numbered, ids=ids))
+
     def prepare(self, task: Task) -> Prepared:
         """Look through a task, for `post`: what is wrong with it raises here, on any thread."""
         shell = self._shell

@@ -58,6 +58,7 @@ from interlock.runtime.recovery.origin import Origin
 from interlock.runtime.recovery.remembered import Remembered
 from interlock.runtime.requests import AttemptRequests
 from interlock.runtime.submission.batch import Prepared, submit
+from interlock.runtime.submission.generations import Generations
 from interlock.runtime.turn import Decision, Turn
 
 _LATE = 0.05
@@ -122,7 +123,7 @@ class Shell:
         """What the journal knows of earlier runs, if there is one that outlives the process."""
         self.agents: ProjectAgents | None = None
         """Those of the project file, if there is one."""
-        self._names: dict[str, int] = {}
+        self.ids = Generations(self._has_submitted)
         self._groups = 0
 
     # -- taking in --------------------------------------------------------------------------
@@ -489,18 +490,11 @@ class Shell:
         if self.broken is not None:
             raise ended_by(self.run_id, self.broken) from self.broken
 
-    def fresh_id(self, name: str) -> str:
-        """An id that no task has, made of a readable name.
-
-        A program that takes up a run makes the same ids in the same order.
-        """
-        while True:
-            count = self._names[name] = self._names.get(name, 0) + 1
-            task_id = name if count == 1 else f"{name}-{count}"
-            if task_id not in self.handles:
-                return task_id
-            if self.remembered is not None and self.remembered.is_free(task_id):
-                return task_id
+    def _has_submitted(self, task_id: str) -> bool:
+        """Whether this process has submitted a task with that id. An earlier one may have."""
+        if task_id not in self.handles:
+            return False
+        return self.remembered is None or not self.remembered.is_free(task_id)
 
     def fresh_group(self) -> str:
         """A name that no group has."""

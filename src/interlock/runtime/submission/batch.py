@@ -124,6 +124,7 @@ class _Batch:
                 stimulus = stimulus._replace(parent=parent.task.id, token=parent.token)
             shell.take_in(stimulus)
             shell.handles.update((each.task.id, each) for each in fresh)
+            shell.ids.submitted(each.task.id for each in fresh)
             shell.unsettled += len(fresh)
         shell.keys.update(self._keys)
         if shell.remembered is not None:

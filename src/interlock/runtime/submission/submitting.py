@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack, cas
 from interlock.errors import FatalError, InvalidOption
 from interlock.execution.call_spec import name_of
 from interlock.kernel import stimuli as s
-from interlock.model.claim import Claim, Patterns
+from interlock.model.claim import Claim, Patterns, uses
 from interlock.model.command import Command
 from interlock.model.duration import Duration, seconds
 from interlock.model.limits import Retry
@@ -124,15 +124,24 @@ class Submitting:
             shell.loop_thread.wait(shell.flush, None)  # a thread can wait for its acknowledgement
         return handle
 
-    def submit_all(self, tasks: Iterable[Task], *, fail_fast: bool = False) -> list[Handle[Any]]:
+    def submit_all(
+        self,
+        tasks: Iterable[Task],
+        *,
+        fail_fast: bool = False,
+        max_parallel: int | None = None,
+        name: str | None = None,
+    ) -> list[Handle[Any]]:
         """Submit tasks together, all of them or, with an error, none; a handle for each.
 
         They may come after each other in any order. With `fail_fast` the first one that does not
-        succeed cancels the others.
+        succeed cancels the others. At most `max_parallel` of them run at once; `why` calls that
+        limit `slots of NAME`.
         """
         shell, parent = self._submits_to()
-        group = shell.loop_thread.call(shell.fresh_group) if fail_fast else ""
-        listed = list(tasks)
+        needs_group = fail_fast or (max_parallel is not None and name is None)
+        group = shell.loop_thread.call(shell.fresh_group) if needs_group else ""
+        listed = shell.loop_thread.call(_limited, shell, list(tasks), name or group, max_parallel)
         handles = shell.loop_thread.call(
             shell.submit, listed, copy_context(), parent, group, fail_fast
         )
@@ -162,11 +171,14 @@ class Submitting:
         *,
         fail_fast: bool = False,
         deadline: Duration | None = None,
+        max_parallel: int | None = None,
+        name: str | None = None,
     ) -> Waitable[RunResult]:
         """Run tasks together and wait for all of them: `result = await rt.run([...])`.
 
-        One failure leaves the others alone, unless `fail_fast`. At the `deadline` whatever has not
-        ended is timed out. Whoever stops waiting for it cancels it.
+        One failure leaves the others alone, unless `fail_fast`. At the `deadline` every task that
+        has not ended is timed out. Cancelling the caller cancels the tasks. At most `max_parallel`
+        of them run at once; `why` calls that limit `slots of NAME`.
         """
         shell, parent = self._submits_to()
         if isinstance(tasks, Task) or not isinstance(tasks, Iterable):
@@ -175,7 +187,9 @@ class Submitting:
         latest = None if deadline is None else seconds(deadline, "deadline")
 
         async def run() -> RunResult:
-            return await _run(shell, listed, parent, fail_fast, latest)
+            group = shell.fresh_group()
+            limited = _limited(shell, listed, name or group, max_parallel)
+            return await _run(shell, limited, parent, fail_fast, latest, group)
 
         return Waitable(shell.loop_thread, run, "run()")
 
@@ -212,14 +226,31 @@ class Submitting:
                 if task_id is None or task_id == options.get("id"):
                     task_id = fresh_id(shell, parent, task_id or name_of(agent))
                 tasks.append(Task(task_id, agent, args=(item,), **own))
-            return list((await _run(shell, tasks, parent, False, None)).outcomes)
+            group = shell.fresh_group()
+            return list((await _run(shell, tasks, parent, False, None, group)).outcomes)
 
         return Waitable(shell.loop_thread, mapped, "map()")
 
 
 def fresh_id(shell: Shell, parent: TaskContext | None, name: str) -> str:
     """An id made of a readable name; each attempt of a parent makes the same for its children."""
-    return shell.fresh_id(name) if parent is None else parent.fresh_id(name)
+    return shell.ids.next(name, "-") if parent is None else parent.fresh_id(name)
+
+
+def _limited(shell: Shell, tasks: list[Task], name: str, max_parallel: int | None) -> list[Task]:
+    """The tasks, with a claim on a counted resource that only they share."""
+    if max_parallel is None:
+        return tasks
+    if type(max_parallel) is not int or max_parallel < 1:
+        raise InvalidOption(
+            f"max_parallel is {max_parallel!r}; it must be a whole number, 1 or more"
+        )
+    if max_parallel >= len(tasks):
+        return tasks
+    resource = f"slots of {name}"
+    shell.take_in(s.Define(resource, max_parallel))
+    slot = uses(resource)
+    return [task.replace(claims=(*task.claims, slot)) for task in tasks]
 
 
 async def _run(
@@ -228,9 +259,9 @@ async def _run(
     parent: TaskContext | None,
     fail_fast: bool,
     deadline: float | None,
+    group: str,
 ) -> RunResult:
     began = shell.now()
-    group = shell.fresh_group()
     handles = shell.submit(tasks, copy_context(), parent, group, fail_fast, deadline)
     try:
         await shell.requests.ends(handles)

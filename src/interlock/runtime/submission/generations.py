@@ -1,0 +1,54 @@
+"""Ids that can be used again: every use of a name is its next generation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+
+class Generations:
+    """Gives out ids that no task of the run has: `name`, then `name~2`, `name~3`, ...
+
+    A run knows each id once, but programs reuse names: an agent is asked again, a group is executed
+    again. The ids depend only on the names and their order, so a program that resumes a run asks
+    for the same ids and finds its tasks again.
+
+    The cost of an id is constant. Counting starts where the last use of the name ended, and an id
+    is remembered here only until its task is submitted.
+    """
+
+    def __init__(self, is_known: Callable[[str], bool]) -> None:
+        self._is_known = is_known
+        """Whether this process has submitted a task with an id."""
+        self._counts: dict[tuple[str, str], int] = {}
+        self._given: set[str] = set()
+        """Ids that were given out and have not been submitted."""
+
+    def next(
+        self,
+        name: str,
+        separator: str = "~",
+        *,
+        numbered: bool = False,
+        ids: Callable[[str], Iterable[str]] | None = None,
+    ) -> str:
+        """The next generation of a name that is free.
+
+        With `numbered` the first one has a number as well. `ids` says which ids a name stands for,
+        where it is that of a group of tasks: they are all free in the generation returned.
+        """
+        wanted = (name,) if ids is None else tuple(ids(name))
+        keys = [(each, separator) for each in wanted]
+        count = max((self._counts.get(key, 0) for key in keys), default=0)
+        while True:
+            count += 1
+            made = name if count == 1 and not numbered else f"{name}{separator}{count}"
+            group = (made,) if ids is None else tuple(ids(made))
+            if not any(each in self._given or self._is_known(each) for each in group):
+                self._counts.update(dict.fromkeys(keys, count))
+                self._given.update(group)
+                return made
+
+    def submitted(self, ids: Iterable[str]) -> None:
+        """The run knows these from now on."""
+        if self._given:
+            self._given.difference_update(ids)

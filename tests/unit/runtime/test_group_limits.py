@@ -1,0 +1,56 @@
+"""How many tasks of one submission may run at once."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from interlock import InvalidOption, Runtime, Task, TaskContext
+from interlock.testing.simulated_ports import simulated_ports
+from tests.unit.execution.worlds import story
+
+
+class Crowd:
+    """Counts how many are inside at once."""
+
+    def __init__(self) -> None:
+        self.inside = self.most = 0
+
+    async def __call__(self) -> None:
+        self.inside += 1
+        self.most = max(self.most, self.inside)
+        await asyncio.sleep(1)
+        self.inside -= 1
+
+
+@story
+async def test_no_more_of_a_group_run_at_once_than_it_allows() -> None:
+    first, second = Crowd(), Crowd()
+    async with Runtime(8, ports=simulated_ports()) as rt:
+        handles = rt.submit_all([Task(f"a{n}", first) for n in range(6)], max_parallel=2)
+        await rt.run([Task(f"b{n}", second) for n in range(6)], max_parallel=3, name="b")
+        for each in handles:
+            await each
+    assert (first.most, second.most) == (2, 3)
+
+
+@story
+async def test_why_names_the_limit_of_the_group() -> None:
+    async def agent(ctx: TaskContext) -> None:
+        await ctx.sleep(1)
+
+    async with Runtime(8, ports=simulated_ports()) as rt:
+        _, waiting = rt.submit_all(
+            [Task("a", agent), Task("b", agent)], max_parallel=1, name="sprint"
+        )
+        await asyncio.sleep(0.5)
+        assert "slots of sprint" in str(rt.why(waiting))
+
+
+@pytest.mark.parametrize("wrong", [0, True, "2"])
+@story
+async def test_a_limit_that_is_no_number_is_refused(wrong: object) -> None:
+    async with Runtime(ports=simulated_ports()) as rt:
+        with pytest.raises(InvalidOption, match="max_parallel"):
+            rt.submit_all([Task("a", abs), Task("b", abs)], max_parallel=wrong)  # type: ignore[arg-type]
