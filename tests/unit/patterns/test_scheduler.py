@@ -341,7 +341,7 @@ def test_what_is_no_list_of_claims_is_refused_with_the_agent_it_was_given_for(
 ) -> None:
     async def main() -> None:
         world = World()
-        with pytest.raises(InvalidOption, match="for agent 'b'; it gives a list of claims"):
+        with pytest.raises(InvalidOption, match="for agent 'b'; it must return a list"):
             await scheduler(claims=lambda agent: claimed if agent.role == "b" else []).run(
                 [world.agent("a"), world.agent("b")]
             )

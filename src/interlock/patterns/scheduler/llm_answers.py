@@ -1,8 +1,7 @@
-"""What can be read off an answer of a model, or off an error: when to come back, what was used.
+"""Read Retry-After and token usage from the answers and errors of model libraries.
 
-The libraries of the providers are strangers here. They agree on a few attributes, which are looked
-for; whatever does not look like that says nothing, and whatever it raises when it is looked at
-must not stand in the place of the answer.
+No library is imported. They agree on a few attributes, which are looked up here. An object without
+them tells nothing, and an exception raised by a lookup must never replace the answer itself.
 """
 
 from __future__ import annotations
@@ -14,26 +13,26 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-_COME_BACK_LATER = (429, 503, 529)
+_RETRY_STATUSES = (429, 503, 529)
 """Too many requests, unavailable, overloaded."""
 
 
 def retry_after(answer: Any) -> float:
-    """Seconds that an error, or a response that was returned, asks to wait for; 0 for none."""
+    """Return the seconds that an error or a returned response asks to wait; 0 for none."""
     with suppress(Exception):
         return _retry_after(answer)
     return 0.0
 
 
 def tokens_used(answer: Any) -> int | None:
-    """How many tokens a call has used, if its answer tells: `usage.total_tokens`, or in and out."""
+    """Return the tokens that an answer reports (`usage.total_tokens`, or input plus output)."""
     with suppress(Exception):
         return _tokens_used(answer)
     return None
 
 
 def _retry_after(answer: Any) -> float:
-    if not isinstance(answer, BaseException) and _status(answer) not in _COME_BACK_LATER:
+    if not isinstance(answer, BaseException) and _status(answer) not in _RETRY_STATUSES:
         return 0.0
     told = _seconds(_attribute(answer, "retry_after"))
     if told is None:
@@ -65,14 +64,14 @@ def _in_headers(headers: Any) -> float | None:
 
 
 def _seconds(value: Any) -> float | None:
-    """A number of seconds, or the time until a date; None for what is neither."""
+    """Convert a number, a duration or an HTTP date into seconds; None for anything else."""
     number = math.nan
     if isinstance(value, timedelta):
         number = value.total_seconds()
     elif not isinstance(value, bool):
         try:
             number = float(value)
-        except Exception:  # noqa: BLE001 - what a stranger raises who is asked for a number
+        except Exception:  # noqa: BLE001 - __float__ of a foreign object may raise anything
             if isinstance(value, str):
                 number = _until(value)
     return number if 0 <= number < math.inf else None
@@ -96,5 +95,5 @@ def _count(usage: Any, name: str) -> int | None:
 def _attribute(thing: Any, name: str) -> Any:
     try:
         return getattr(thing, name, None)
-    except Exception:  # noqa: BLE001 - a property of a stranger may raise anything
+    except Exception:  # noqa: BLE001 - a property of a foreign object may raise anything
         return None

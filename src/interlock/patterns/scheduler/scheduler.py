@@ -1,4 +1,4 @@
-"""`TaskScheduler`: agents that are ordinary blocking Python, and an async scheduler around them."""
+"""`TaskScheduler`: an async scheduler for agents that are ordinary blocking Python."""
 
 from __future__ import annotations
 
@@ -21,19 +21,18 @@ from interlock.model.claim import Claim
 from interlock.model.duration import Duration, seconds, span
 from interlock.model.outcome import Outcome, State
 from interlock.model.task import Task
+from interlock.runtime.hosting.host import RuntimeHost
 from interlock.runtime.killable import killable
 from interlock.runtime.limits.options import slots_of
 from interlock.runtime.ports import Ports
 from interlock.runtime.runtime import Runtime
-from interlock.runtime.shared import SharedRuntime
-from interlock.runtime.shielded import shielded_to_completion
 
 T_co = TypeVar("T_co", covariant=True)
 
 OnError = Literal["fail_fast", "isolate"]
 
-_KEPT = 1_000
-"""How many outcomes are kept for `runtime` to tell of: one run may be open for years."""
+_MAX_OUTCOMES = 1_000
+"""One run may be open for years, so `runtime` keeps only the newest outcomes."""
 
 
 class StepAgent(Protocol[T_co]):
@@ -50,16 +49,16 @@ class TaskScheduler:
 
         results = anyio.run(TaskScheduler(max_concurrent=3, timeout_s=120).run, agents)
 
-    The results come in the order of the agents. With `on_error="fail_fast"` the first failure
-    cancels the others and is raised; with `"isolate"` an exception stands in the place of a result.
-    After `timeout_s` seconds of work the caller is answered. A thread cannot be killed: it is told
-    (`interlock.cancelled()`), what it returns later is ignored, and what it claims stays its own
-    until it ends. `run_in_process=True` gives each agent a process, which is killed when it has not
-    stopped within `grace` seconds.
+    The results come in input order. With `on_error="fail_fast"` the first failure cancels the
+    others and is raised; with `"isolate"` an exception takes the place of a result. After
+    `timeout_s` seconds of work the caller is answered. A thread cannot be killed: the agent can
+    poll `interlock.cancelled()`, its late result is ignored, and its claims stay held until it
+    ends. `run_in_process=True` gives each agent a process, which is killed if it has not stopped
+    within `grace` seconds.
 
-    `claims` says what an agent claims: `claims=lambda agent: [write(f"{agent.role}/**")]`.
-    `workspace`, `journal` and `resume` are those of Runtime. It can be used as it is; `async with`
-    keeps one run open for all calls of a block, and `runtime` is where to ask `why`.
+    `claims` returns what an agent claims: `claims=lambda agent: [write(f"{agent.role}/**")]`.
+    `workspace`, `journal` and `resume` are those of Runtime. The scheduler works as a plain object;
+    `async with` keeps one run open for all calls of a block. `runtime` explains waiting (`why`).
     """
 
     def __init__(
@@ -82,10 +81,10 @@ class TaskScheduler:
             )
         if claims is not None and not callable(claims):
             raise InvalidOption(
-                f"claims is {claims!r}; it is a function that says what an agent claims"
+                f"claims is {claims!r}; it must be a function that returns what an agent claims"
             )
         if on_error not in ("fail_fast", "isolate"):
-            raise InvalidOption(f"on_error is {on_error!r}; it can be 'fail_fast' or 'isolate'")
+            raise InvalidOption(f"on_error is {on_error!r}; it must be 'fail_fast' or 'isolate'")
         self._fail_fast = on_error == "fail_fast"
         self._timeout = None if timeout_s is None else seconds(timeout_s, "timeout_s")
         self._in_process = run_in_process
@@ -97,27 +96,27 @@ class TaskScheduler:
             "journal": journal,
             "order": "first_come",
             "grace": grace,
-            # Whoever cannot be stopped must not keep the next agent from being answered.
+            # A thread that cannot be stopped must not delay the next agent.
             "zombies_hold_slots": False,
-            "max_outcomes": _KEPT,
+            "max_outcomes": _MAX_OUTCOMES,
             "ports": ports,
         }
-        Runtime(
-            **self._options, resume=resume
-        )  # impossible options raise here, not with the first call
-        self._shared = SharedRuntime(self._make, self._opened, leaves_behind=True)
+        Runtime(**self._options, resume=resume)  # so invalid options raise here
+        self._host = RuntimeHost(
+            self._make, self._on_open, what="this scheduler", leaves_zombies=True
+        )
         self._names: set[str] = set()
-        """Ids of tasks that this run has seen."""
+        """Task ids that this run has used."""
         self._counts: dict[str, int] = {}
-        """How far the names of a role were counted."""
+        """How often each role was used in this run."""
 
     # -- the run ----------------------------------------------------------------------------
 
     def _make(self) -> Runtime:
-        resume, self._resume = self._resume, None  # what comes after is new
+        resume, self._resume = self._resume, None  # only the first run is resumed
         return Runtime(**self._options, resume=resume)
 
-    def _opened(self, runtime: Runtime) -> None:
+    def _on_open(self, runtime: Runtime) -> None:
         self._names.clear()
         self._counts.clear()
 
@@ -125,51 +124,40 @@ class TaskScheduler:
     def runtime(self) -> Runtime:
         """The Runtime, while agents run or inside `async with`.
 
-        An agent is there under its role; `-2` follows it the second time.
+        Tasks are named by role; the second task of a role is `role-2`.
         """
-        return self._shared.runtime
+        return self._host.runtime
 
     async def __aenter__(self) -> Self:
         _check_loop()
-        await self._shared.enter()
+        await self._host.enter()
         return self
 
     async def __aexit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        with suppress(AttemptsStillAlive):  # their callers have been told, and nobody waits
-            await self._shared.close(cancel=error is not None)
+        with suppress(AttemptsStillAlive):  # their callers have been answered already
+            await self._host.close(cancel=error is not None)
 
     async def shutdown(self, timeout: Duration = 30.0) -> None:
-        """Take no more agents, let those that run finish within `timeout`, then stop them."""
-        limit = seconds(timeout, "timeout")
-        self._shared.check_loop()
-        self._shared.refuse()
-        try:
-            with suppress(NotRunning):
-                await self._shared.runtime.shutdown(limit)
-        finally:
-            await self._shared.close()
+        """Refuse new agents, let running ones finish within `timeout`, then stop them."""
+        await self._host.shutdown(seconds(timeout, "timeout"))
 
     # -- agents -----------------------------------------------------------------------------
 
     async def run(self, agents: Iterable[StepAgent[Any]]) -> list[Any]:
-        """Run the steps of all agents; what they return, in the order of the agents.
+        """Run the steps of all agents; return their results in input order.
 
-        Raises the first failure (or, with `on_error="isolate"`, none): what the agent raised, or
-        TimeoutError; TaskFailed from what an agent had better not raise, such as SystemExit or
-        CancelledError. Cancelling it cancels the agents.
+        Raises the first failure (with `on_error="isolate"`, none): the agent's exception, or
+        TimeoutError. An exception that would mean something else to the caller, such as SystemExit
+        or CancelledError, is the cause of a TaskFailed. Cancelling the call cancels the agents.
         """
         _check_loop()
         listed = _checked(agents)
-        self._shared.check_open()
+        self._host.check_open()
         if not listed:
             return []
         tasks = [self._task(agent) for agent in listed]
-        runtime = await self._shared.enter()
-        try:
+        async with self._host.shared() as runtime:
             result = await runtime.run(map(self._named, tasks), fail_fast=self._fail_fast)
-        finally:
-            self._shared.leave()
-            await shielded_to_completion(self._shared.vacated())
         values = [self._value(agent, each) for agent, each in zip(listed, result, strict=True)]
         if self._fail_fast:
             _raise_first(result.outcomes, values)
@@ -179,7 +167,7 @@ class TaskScheduler:
         claims: Any = () if self._claims is None else self._claims(agent)
         if isinstance(claims, Claim) or not isinstance(claims, Iterable):
             raise InvalidOption(
-                f"claims gave {claims!r} for agent {agent.role!r}; it gives a list of claims, or []"
+                f"claims returned {claims!r} for agent {agent.role!r}; it must return a list"
             )
         step: Any = agent.run_step
         if self._in_process:
@@ -190,10 +178,10 @@ class TaskScheduler:
         return Task(agent.role, step, claims=tuple(claims), timeout=self._timeout)
 
     def _named(self, task: Task) -> Task:
-        """The task under its role, or what comes next if this run has had one of that name."""
+        """Name a task by its role and, if this run has used that name, a number."""
         role, count = task.id, self._counts.get(task.id, 0) + 1
         name = role if count == 1 else f"{role}-{count}"
-        while name in self._names:  # another role may be called like that
+        while name in self._names:  # another role may have this name
             count += 1
             name = f"{role}-{count}"
         self._names.add(name)
@@ -201,7 +189,7 @@ class TaskScheduler:
         return task if count == 1 else task.renamed(name)
 
     def _value(self, agent: StepAgent[Any], outcome: Outcome[Any]) -> Any:
-        """The result of an agent, or the exception that says why there is none."""
+        """Return the result of an agent, or the exception that explains why there is none."""
         if outcome.status is State.SUCCEEDED:
             return outcome.result
         if outcome.status is State.TIMED_OUT:
@@ -214,24 +202,24 @@ class TaskScheduler:
         error.add_note(f"raised by agent {agent.role!r}")
         if isinstance(error, Exception) and not isinstance(error, StopIteration):
             return error
-        # To the caller it would mean something else: that it is cancelled itself, or is to exit.
+        # Raised as it is, it would cancel the caller or end the program.
         failed = TaskFailed(outcome)
         failed.__cause__ = error
         return failed
 
 
 def _raise_first(outcomes: Iterable[Outcome[Any]], values: list[Any]) -> None:
-    """Raise what went wrong first; the others were cancelled for it."""
+    """Raise the first failure; the other agents were cancelled because of it."""
     ended = list(zip(outcomes, values, strict=True))
     bad = [each for each in ended if each[0].status is not State.SUCCEEDED]
     if bad:
-        # Whoever was cancelled ended at the same moment as the one for whose sake it was.
+        # The failure and the cancellations that it caused have the same end time.
         first = min(bad, key=lambda each: (each[0].status is State.CANCELLED, each[0].ended_at))
         raise first[1]
 
 
 def _checked(agents: Iterable[StepAgent[Any]]) -> list[StepAgent[Any]]:
-    """The agents, if that is what they are: what is wrong raises before anything starts."""
+    """Validate the agents before anything starts."""
     if isinstance(agents, (str, bytes)) or not isinstance(agents, Iterable):
         raise InvalidOption(f"run() takes a list of agents, not {agents!r}")
     listed = list(agents)
