@@ -1,30 +1,88 @@
-"""Who may start: all claims and a slot at once, in order, at a cost that does not grow.
+"""Admission: which waiter starts next.
 
-Every waiter is on one shelf: of a point that blocks it, or of those whom nothing blocks. When a
-point is released, its shelf is listed; nobody is looked at yet. When there is capacity, the best
-waiter of the best listed shelf is looked at. Either it starts, or something else blocks it now
-and it moves there. So a release costs one entry in a heap, a start a few looks, and nothing looks
-at everybody.
+A waiter is granted all it needs (places, amounts, a slot) at once, or nothing. `choose` picks the
+best waiter that can have everything now; `take` and `release` keep the claim table in step.
 
-What makes that right: a waiter that could start is always on a listed shelf, and shelves are
-listed under their best waiter. Hence the best one that can start is found, and when nothing is
-listed any more, or capacity is out, nobody who could start is left waiting. The oracle in
-`testing` checks just that after every step.
+How it works
+------------
+Each waiter is on exactly one *shelf*: that of one point that blocks it, or, if nothing blocks it,
+the free shelf of its *profile* (the waiters that need the same amounts). A release only *lists* the
+shelves of its points under their best waiter; it looks at no waiter. While there is a slot,
+`choose` looks at the best waiter of the best listed shelf. That waiter starts, or it moves to the
+shelf of what blocks it now.
 
-Bounded overtaking: whoever has been overtaken 2 x slots times closes its lines (see `lines`).
+Why it is right
+---------------
+Invariants, between any two calls from outside:
+
+I1. A waiter that waits has one live item, `waiter.item`, in one heap or parked list of
+    `waiter.shelf`. Older items of it may lie around; `item[2].item is item` tells which is live.
+I2. A waiter that could start now is in a heap of its shelf (not parked), its shelf is listed in its
+    profile, and its profile is in a ready heap.
+I3. Shelves and profiles are listed under an item that is not worse than their best waiter. An entry
+    may be too good (its waiter has left), never too bad; `_best` corrects it when it comes up.
+
+*The best waiter that can start is found.* By I3, what is on top of the heaps is a bound on all that
+is below. `_choose_from` corrects the top until it is a live waiter, and then checks it in full
+against the table. The first one that passes is therefore the best of all that could start; by I2,
+when the heaps are empty no waiter could.
+
+*No waiter is lost.* I2 can break for a waiter in four ways only, and each is undone by the one
+event that removes the obstacle:
+
+| it was taken out of the lists because | it is back in them when |
+|---|---|
+| a point's count excludes it (`_shelve`) | the count falls: `release` -> `_released` |
+| a due waiter is ahead of it (parked) | that one is due no longer: `_suspend_due` -> `_unpark` |
+| its whole profile lacks a meter (`_set_aside`) | the meter has more: `reopen` -> `_relist` |
+| the run is paused or drains (`_set_aside`) | `resume` -> `_relist` |
+
+A lack of slots takes nothing out of the lists: `choose` just does not look. A drain never ends.
+Watching one obstacle is enough, however many there are: until that one is gone the waiter cannot
+start, and when it goes the waiter is looked at again and finds the next one.
+
+*No deadlock.* A waiting task holds nothing, so no cycle of waits can pass through it. Only requests
+in mid-flight hold while they wait; `deadlock` denies those that could never end.
+
+*No starvation.* See `overtaking`.
+
+After every `handle()` of the simulation and of the kernel's tests, an oracle checks by brute force
+that no waiting task could have started (`tests/simulation`).
+
+Costs
+-----
+`n` is the number of waiters, `p` the points of a waiter's claims: for literal paths and names about
+two for each claimed folder above them.
+
+| operation | cost |
+|---|---|
+| enqueue | p looks, p joined lines, one heap push (log n) |
+| choose, per start | a few looks (3.4 per task in benchmark P2), each p; heap pushes (log n) |
+| release | p, and one heap push per profile that waits at a released point; never per waiter |
+| withdraw (a cancelled waiter) | p; its items are dropped when they come up |
+| prioritize | one heap push |
+| pause, resume, a meter with more of it | one heap push per profile concerned |
+
+Known limits
+------------
+- Profiles are kept apart by exact amounts and by kin. A thousand different memory sizes, or a
+  thousand parents with children, are a thousand profiles, and a release lists that many shelves.
+- A waiter with a pattern looks at everything that is held near its prefix (see `places`).
+- While amounts are reserved, each `choose` looks again at every waiter with a reservation.
+- With a million waiters a task costs about 1.4 times as much as with ten thousand: Python's garbage
+  collector walks the queue. The number of looks does not grow (docs/benchmarks.md, P2).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from heapq import heappop, heappush, heapreplace
 
 from interlock.kernel.lending import give_back_amounts, take_amount
-from interlock.kernel.lines import Line
 from interlock.kernel.meters import Meter
-from interlock.kernel.places import Place
+from interlock.kernel.overtaking import DUE_RANK, Overtaking
 from interlock.kernel.shelves import Point, Shelf
-from interlock.kernel.table import Table, conflicts_at, grant_blocks
+from interlock.kernel.table import Table
 from interlock.kernel.waiters import (
     Amounts,
     Grant,
@@ -38,68 +96,53 @@ from interlock.kernel.waiters import (
 )
 
 REQUEST_RANK: Rank = (float("-inf"), 0.0, 0.0)
-"""Before every priority: waits in mid-flight."""
-RESERVED_RANK: Rank = (-1e301, 0.0, 0.0)
-"""Next: amounts are kept for it."""
-DUE_RANK: Rank = (-1e300, 0.0, 0.0)
-"""Before every priority: overtaken too often."""
-
-_LOOKS = 3
-"""At how many waiters a start looks to find one that lacks only capacity."""
+"""Before everything: a request in mid-flight holds claims while it waits, so serve it first."""
 
 _ReadyHeap = list[tuple[Item, int, Profile]]
 
 
-class Admission:
+class Admission(Overtaking):
     """The queue in front of the claim table."""
 
     def __init__(
         self, table: Table, strict_priority: bool, zombies_hold_slots: bool = True
     ) -> None:
-        self.table = table
-        self._strict_priority = strict_priority
-        """Priority is a promise: to start before those with less of it overtakes nobody."""
+        super().__init__(table, strict_priority)
         self._zombies_hold_slots = zombies_hold_slots
-        self.slots = table.slots
         self.turn = 0
+        """Counts calls of `handle`: waiters of one turn are equally old."""
         self.paused = False
-        """Nothing starts; waits in mid-flight are still served."""
+        """Nothing starts; requests in mid-flight are still served."""
         self.draining = False
-        """Nothing new starts, but for what something that runs may be waiting for."""
+        """Nothing new starts, except what a running attempt may be waiting for."""
         self.plain = Profile(Traits())
-        """The profile of most: no amounts, no kin, no patterns."""
+        """The profile of most waiters: no amounts, no kin, no patterns."""
         self.profiles: dict[Traits, Profile] = {Traits(): self.plain}
         self.grants = table.grants
-        self.zombies: dict[Grant, None] = {}
-        self.rationed: dict[Meter, None] = {}
-        """Meters that give out only so much more: whoever waits for them holds nobody back."""
-        self.due_waiters: dict[Waiter, None] = {}
-        """Waiters that nobody younger may pass, unless a zombie blocks them."""
-        self.reserved: dict[Waiter, None] = {}
-        """Waiters that lack only capacity, and after which nobody may take any."""
         self._ready: _ReadyHeap = []
-        """A heap of the profiles that have a shelf listed and are not known to lack capacity."""
+        """Profiles that have a shelf listed and are not known to lack an amount."""
         self._ready_with_slot: _ReadyHeap = []
-        """The same for those who need no slot."""
+        """The same for profiles that need no slot."""
         self._serial = 0
+        """Breaks ties between heap entries, which are never compared further."""
         self._waiting_to_resume: dict[Profile, None] = {}
         """Profiles that a pause or a drain keeps from starting."""
 
     def resume(self) -> None:
-        """A pause is over: look again at those it held back. `admit` follows."""
+        """End a pause: look again at the profiles it held back. `choose` follows."""
         self.paused = False
         profiles, self._waiting_to_resume = self._waiting_to_resume, {}
         self._relist(profiles)
 
     def profile(self, traits: Traits) -> Profile:
-        """The profile of those who have these traits in common."""
+        """Return the profile of the waiters that have these traits in common."""
         found = self.profiles.get(traits)
         if found is None:
             found = self.profiles[traits] = Profile(traits)
         return found
 
     def forget_profile(self, profile: Profile) -> None:
-        """Drop a profile with which nobody waits any more."""
+        """Drop a profile that no waiter has any more."""
         if not profile.count and profile is not self.plain:
             if self.profiles.get(profile.traits) is profile:
                 del self.profiles[profile.traits]
@@ -110,14 +153,15 @@ class Admission:
     # -- waiting ------------------------------------------------------------------------
 
     def enqueue(self, waiter: Waiter, rank: Rank, arrival: int) -> None:
-        """Let a waiter wait; `choose` follows."""
+        """Let a waiter wait. `choose` follows."""
         waiter.item = (rank, arrival, waiter)
         profile = waiter.profile
         if profile is not self.plain:
-            # The one it was given may have been dropped while it did not wait.
+            # The profile it was made with may have been dropped while it did not wait.
             waiter.profile = profile = self.profile(profile.traits)
         profile.count += 1
         if not profile.is_request:
+            # Requests go before everything, so they cannot be overtaken and stand in no line.
             for place, writes in waiter.needs:
                 for point in place.lines_at:
                     line = point.writing if writes else point.reading
@@ -128,9 +172,9 @@ class Admission:
         self._place(waiter)
 
     def make_exempt(self, waiter: Waiter) -> None:
-        """Something that runs waits for this one: it passes reservations from now on.
+        """Let a waiter pass reservations from now on: a running attempt waits for it.
 
-        What the due one waits for may be that very attempt, so to hold this one back could be a
+        A due waiter may be waiting for that very attempt, so holding this one back could be a
         deadlock. It keeps its age.
         """
         old = waiter.profile
@@ -141,17 +185,19 @@ class Admission:
         self.forget_profile(old)
         waiter.profile = self.profile(old.traits._replace(is_awaited=True))
         waiter.profile.count += 1
+        # A new item, because the old one is in the heap of a shelf of the old profile.
         waiter.item = (*waiter.item[:2], waiter)
         self._place(waiter)
 
     def prioritize(self, waiter: Waiter, priority: int) -> None:
-        """Give a waiter another priority; whoever nobody may pass stays first all the same."""
+        """Give a waiter another priority. A due waiter keeps its rank."""
         assert waiter.item is not None
         rank = waiter.item[0]
         if rank > DUE_RANK:
             self._rekey(waiter, (-priority, *rank[1:]))
 
     def _rekey(self, waiter: Waiter, rank: Rank) -> None:
+        # The item with the old rank is dead from here on, and is dropped when it comes up.
         waiter.item = item = (rank, waiter.arrival, waiter)
         shelf = waiter.shelf
         assert shelf is not None
@@ -159,13 +205,13 @@ class Admission:
         self._list_shelf(shelf)
 
     def _place(self, waiter: Waiter) -> None:
-        """Put a waiter on the shelf of what blocks it, or with those whom nothing blocks."""
+        """Put a waiter on the shelf of what blocks it, or on the free shelf of its profile."""
         blocked = self.table.blocker(waiter)
         if blocked is not None:
             self._shelve(waiter, *blocked)
             return
         waiter.shelf = shelf = waiter.profile.free
-        waiter.writes_there = True
+        waiter.writes_there = True  # The free shelf uses only one of its two heaps.
         assert waiter.item is not None
         heappush(shelf.writers, waiter.item)
         self._list_shelf(shelf)
@@ -181,12 +227,13 @@ class Admission:
         waiter.shelf = shelf
         waiter.writes_there = writes
         if parked:
+            # Not into a heap: the point's count does not exclude it, so it would come up at once.
             shelf.parked.append(item)
         else:
             heappush(shelf.writers if writes else shelf.readers, item)
 
     def withdraw(self, waiter: Waiter) -> None:
-        """A waiter gives up, or gets what it waits for. If it gives up, `choose` follows."""
+        """End a wait: the waiter gives up or has been chosen. If it gives up, `choose` follows."""
         waiter.item = None
         profile = waiter.profile
         profile.count -= 1
@@ -210,11 +257,12 @@ class Admission:
     # -- listing ------------------------------------------------------------------------
 
     def _list_shelf(self, shelf: Shelf) -> None:
-        """Somebody on a shelf might be able to start now."""
+        """Some waiter of this shelf might be able to start now: list it."""
         best = shelf.best()
         if best is None:
             return
         listed = shelf.listed
+        # Listed under something better already: that entry comes up first and is corrected then.
         if listed is None or best < listed[0]:
             self._serial += 1
             shelf.listed = listed = (best, self._serial, shelf)
@@ -229,13 +277,13 @@ class Admission:
         heappush(self._ready_with_slot if profile.has_slot else self._ready, profile.listed)
 
     def _best(self, profile: Profile) -> Item | None:
-        """The first waiter of a profile that might be able to start."""
+        """Return the best waiter of a profile that might be able to start; correct its heap."""
         shelves = profile.shelves
         while shelves:
             listed = shelves[0]
             shelf = listed[2]
             if listed is not shelf.listed:
-                heappop(shelves)
+                heappop(shelves)  # The shelf was listed again under a better waiter.
                 continue
             best = shelf.best()
             if best is listed[0]:
@@ -253,11 +301,12 @@ class Admission:
         return None
 
     def _released(self, point: Point) -> None:
-        """Less is held at a point: those who watch it may have a chance."""
+        """Less is held at a point: list the shelves that watch it."""
         for shelf in (point.shelves or {}).values():
             self._list_shelf(shelf)
 
     def _unpark(self, shelf: Shelf) -> None:
+        """Put parked waiters back into their heaps: what held them back may be gone."""
         parked, shelf.parked = shelf.parked, []
         for item in parked:
             if item[2].item is item:
@@ -266,9 +315,9 @@ class Admission:
     # -- starting -----------------------------------------------------------------------
 
     def choose(self) -> Waiter | None:
-        """Who gets what it waits for now, the best first; None when nobody can.
+        """Return the best waiter that can have all it needs now; None when no waiter can.
 
-        It does not wait any more. `take` follows, and then the question who is next.
+        It no longer waits. `take` follows, then the next `choose`.
         """
         if self.reserved:
             self._review_reserved()
@@ -276,6 +325,7 @@ class Admission:
             found = self._choose_from(self._ready_with_slot)
             if found is not None:
                 return found
+        # Without a slot nothing is looked at, so a full machine costs nothing per waiter.
         slots = self.slots
         if self._ready and slots.used < slots.capacity:
             return self._choose_from(self._ready)
@@ -286,7 +336,7 @@ class Admission:
             listed = heap[0]
             profile = listed[2]
             if listed is not profile.listed:
-                heappop(heap)
+                heappop(heap)  # The profile was listed again under a better waiter.
                 continue
             best = self._best(profile)
             if best is None:
@@ -298,7 +348,7 @@ class Admission:
                 profile.listed = listed = (best, self._serial, profile)
                 heapreplace(heap, listed)
                 if heap[0] is not listed:
-                    continue
+                    continue  # Another profile has a better waiter now.
             waiter = best[2]
             if (profile.amounts or self.paused or self.draining) and self._set_aside(waiter):
                 heappop(heap)
@@ -306,6 +356,7 @@ class Admission:
                 continue
             shelf, writes = waiter.shelf, waiter.writes_there
             assert shelf is not None
+            # It leaves its shelf whatever happens: it starts, or it watches something else.
             heappop(shelf.writers if writes else shelf.readers)
             blocked = self.table.blocker(waiter)
             if blocked is None:
@@ -315,8 +366,11 @@ class Admission:
                 return waiter
             if waiter in self.reserved:
                 self._unreserve(waiter)
-                # It was put back with a new item; it is to have one that is nowhere.
+                # That put it back on its shelf with a new item. Replace it by one that is in no
+                # heap yet, as `_shelve` below expects.
                 waiter.item = (DUE_RANK, waiter.arrival, waiter)
+            # The same point again: its count does not exclude this waiter (`Shelf.best` checked
+            # that), so a due waiter does. Park it, or it would come up again at once.
             if blocked[0] is shelf.point and blocked[1] is writes:
                 shelf.parked.append(waiter.item or best)
             else:
@@ -324,7 +378,10 @@ class Admission:
         return None
 
     def _set_aside(self, waiter: Waiter) -> bool:
-        """Whether a whole profile has to wait: for capacity, or for the end of a pause."""
+        """Whether the whole profile of a waiter has to wait: for an amount, or the end of a pause.
+
+        All its waiters need the same amounts, so what this one lacks all of them lack.
+        """
         profile = waiter.profile
         if not profile.is_request and (self.paused or (self.draining and not profile.exempt)):
             self._waiting_to_resume[profile] = None
@@ -337,7 +394,7 @@ class Admission:
         return True
 
     def take(self, grant: Grant, waiter: Waiter, now: float) -> None:
-        """Hold what the waiter needs, with a slot if it has none."""
+        """Let a grant hold what a waiter needs, with a slot if it has none."""
         self.grants[grant] = None
         profile, needs = waiter.profile, waiter.needs
         if not profile.has_slot:
@@ -351,7 +408,7 @@ class Admission:
     # -- releasing ----------------------------------------------------------------------
 
     def release(self, grant: Grant) -> None:
-        """The holder is gone: give everything back. `admit` follows."""
+        """The holder has exited: give back everything it holds. `choose` follows."""
         del self.grants[grant]
         grant.released = True
         places, grant.places = grant.places, ()
@@ -375,7 +432,10 @@ class Admission:
             self._review_due()
 
     def occupy(self, grant: Grant, needs: Needs, amounts: Amounts) -> None:
-        """Something outside holds this, whoever else does: to others it is a zombie."""
+        """Record that something outside the run holds this, whatever else is held.
+
+        To others it is a zombie: it cannot be told when that ends.
+        """
         self.take(
             grant,
             ProxyWaiter(grant, needs, Profile(Traits(amounts, has_slot=True)), self.turn),
@@ -384,18 +444,18 @@ class Admission:
         self.make_zombie(grant)
 
     def lend_slot(self, grant: Grant) -> None:
-        """The holder waits in mid-flight, or is a zombie: its slot is free for others."""
+        """Free the slot of a holder that waits in mid-flight, exits, or is a zombie."""
         grant.holds_slot = False
         self.slots.used -= 1
 
     def reopen(self, meter: Meter) -> None:
-        """There is more of a meter: look again at those who lacked it."""
+        """There is more of a meter: look again at the profiles that lacked it."""
         if meter.watchers:
             watchers, meter.watchers = meter.watchers, {}
             self._relist(watchers)
 
     def throttle(self, meter: Meter) -> None:
-        """A meter gives out less than there is, or all of it again. `choose` follows."""
+        """Take in that a meter gives out less than there is, or all again. `choose` follows."""
         if meter.ration is not None:
             self.rationed[meter] = None
         else:
@@ -411,7 +471,7 @@ class Admission:
                 self._list_profile(profile, best)
 
     def make_zombie(self, grant: Grant) -> None:
-        """The holder was told to stop. Whoever it blocks holds nobody back meanwhile."""
+        """Take in that a holder was told to stop. Waiters it blocks hold nothing back meanwhile."""
         if not grant.zombie:
             grant.zombie = True
             self.zombies[grant] = None
@@ -422,177 +482,6 @@ class Admission:
                 if meter.reserved is not None:
                     self.reopen(meter)
             self._review_due()
-
-    # -- bounded overtaking ---------------------------------------------------------------
-
-    def _overtake(self, waiter: Waiter) -> None:
-        """Count those whom this start goes past."""
-        turn = waiter.turn
-        for place, writes in waiter.needs:
-            for point in place.overtakes_at:
-                line = point.writing
-                if line is not None and line.live and line.items[line.start].turn < turn:
-                    self._overtake_in(line, point, waiter, place, writes)
-                line = point.reading if writes else None
-                if line is not None and line.live and line.items[line.start].turn < turn:
-                    self._overtake_in(line, point, waiter, place, writes)
-        self._overtake_at_meter(self.slots, waiter)
-        for meter, _ in waiter.profile.amounts:
-            self._overtake_at_meter(meter, waiter)
-
-    def _overtake_in(
-        self, line: Line, point: Point, waiter: Waiter, place: Place, writes: bool
-    ) -> None:
-        limit = 2 * self.slots.capacity
-        overtaker = waiter.arrival
-        for older in line.older(waiter):
-            if older.overtaken.last_overtaker == overtaker or self._outranks(waiter, older):
-                continue
-            # Patterns stand in the line of their prefix folder without meeting all of it.
-            patterned = waiter.profile.patterned or older.profile.patterned
-            if patterned and not conflicts_at(point, older, place, writes):
-                continue
-            overtaken = older.own_overtaken()
-            overtaken.last_overtaker = overtaker
-            if (self.zombies or self.rationed) and self._is_held_up(older):
-                continue
-            overtaken.times += 1
-            if overtaken.times >= limit and older not in self.due_waiters:
-                self.due_waiters[older] = None
-                self._make_due(older)
-
-    def _outranks(self, waiter: Waiter, older: Waiter) -> bool:
-        if not self._strict_priority:
-            return False
-        assert waiter.item is not None
-        assert older.item is not None
-        return waiter.item[0][0] < older.item[0][0]
-
-    def _make_due(self, waiter: Waiter) -> None:
-        waiter.own_overtaken().is_due = True
-        self.table.due_count += 1
-        for point, writes in _lines_of(waiter):
-            point.add_due(waiter, writes)
-        self._rank_as_due(waiter)
-
-    def _suspend_due(self, waiter: Waiter) -> None:
-        """A waiter holds nobody back any more: those it did may have a chance."""
-        if not waiter.overtaken.is_due:
-            return
-        waiter.overtaken.is_due = False
-        self.table.due_count -= 1
-        for point, writes in _lines_of(waiter):
-            point.remove_due(waiter, writes)
-        for point, _ in _lines_of(waiter):
-            parked = (point.parks_at or point).shelves or {}
-            for shelf in list(parked.values()):
-                self._unpark(shelf)
-                self._list_shelf(shelf)
-
-    def _review_due(self) -> None:
-        """Zombies or rations came or went: whoever waits for one holds nobody back."""
-        for waiter in list(self.due_waiters):
-            if self._is_held_up(waiter):
-                self._suspend_due(waiter)
-            elif not waiter.overtaken.is_due:
-                self._make_due(waiter)
-
-    def _is_held_up(self, waiter: Waiter) -> bool:
-        """Whether it waits for something of which nobody knows when it comes."""
-        if self.rationed and any(meter in self.rationed for meter, _ in waiter.profile.amounts):
-            return True
-        return self._zombie_blocks(waiter)
-
-    def _zombie_blocks(self, waiter: Waiter) -> bool:
-        return any(grant_blocks(grant, waiter) for grant in self.zombies)
-
-    def _overtake_at_meter(self, meter: Meter, waiter: Waiter) -> None:
-        """Count a start against one who waits for capacity only, one such waiter at a time.
-
-        Counting it for all who lack only capacity would mean to look at all. They take turns, so
-        that each is reached, and each stays until it has been overtaken often enough to go first.
-        """
-        if meter.zombies or meter.line.live < 2:
-            return
-        for _ in range(_LOOKS):
-            counted = meter.counted
-            if (
-                counted is not None
-                and counted.item is not None
-                and self._lacks_only_capacity(counted, meter)
-            ):
-                break
-            meter.counted = self._next_in_turn(meter)
-        else:
-            return
-        # It may be passed for several amounts at once, which counts once.
-        if counted.turn >= waiter.turn or self._outranks(waiter, counted):
-            return
-        if counted.overtaken.last_taker != waiter.arrival:
-            overtaken = counted.own_overtaken()
-            overtaken.last_taker = waiter.arrival
-            overtaken.for_capacity += 1
-            if overtaken.for_capacity >= 2 * self.slots.capacity:
-                self._reserve(counted)
-
-    def _lacks_only_capacity(self, waiter: Waiter, meter: Meter) -> bool:
-        """Whether a waiter lacks nothing but capacity; of slots, nothing but a slot."""
-        shelf = waiter.shelf
-        if shelf is not None and shelf.point is not None and shelf.point.writers:
-            return False  # It was seen to be blocked there, and still is.
-        if meter is self.slots and waiter.profile.short(waiter) is not None:
-            return False
-        if self.rationed and self._is_held_up(waiter):
-            return False
-        return self.table.blocker(waiter) is None
-
-    def _next_in_turn(self, meter: Meter) -> Waiter | None:
-        """The next of those who wait for a meter, oldest first, and round again."""
-        for waiter in meter.turns:
-            if waiter.item is not None:
-                return waiter
-        meter.turns = iter(meter.line.items[meter.line.start :])
-        return next((waiter for waiter in meter.turns if waiter.item is not None), None)
-
-    def _reserve(self, waiter: Waiter) -> None:
-        """Go first; and let nobody else take what it lacks, unless that is kept for another."""
-        amounts = waiter.profile.amounts
-        if amounts and all(meter.reserved is None for meter, _ in amounts):
-            self.reserved[waiter] = None
-            for meter, _ in amounts:
-                meter.reserved = waiter
-            # Before all others of its profile, who would set that aside as lacking capacity.
-            self._rekey(waiter, RESERVED_RANK)
-        self._rank_as_due(waiter)
-
-    def _review_reserved(self) -> None:
-        """Who has come to lack more than capacity holds nobody back."""
-        for waiter in list(self.reserved):
-            rationed = self.rationed and self._is_held_up(waiter)
-            if rationed or self.table.blocker(waiter) is not None:
-                self._unreserve(waiter)
-
-    def _rank_as_due(self, waiter: Waiter) -> None:
-        """Whoever nobody may pass goes first itself."""
-        if waiter.item is not None and waiter.item[0] > DUE_RANK:
-            self._rekey(waiter, DUE_RANK)
-
-    def _unreserve(self, waiter: Waiter) -> None:
-        """A waiter that meters were reserved for has started, left, or lacks more than capacity."""
-        del self.reserved[waiter]
-        if waiter.item is not None:
-            self._rekey(waiter, DUE_RANK)
-        for meter, _ in waiter.profile.amounts:
-            if meter.reserved is waiter:
-                meter.reserved = None
-                self.reopen(meter)
-
-
-def _lines_of(waiter: Waiter) -> Iterator[tuple[Point, bool]]:
-    """Where a waiter stands in line, and whether among the writers."""
-    for place, writes in waiter.needs:
-        for point in place.lines_at:
-            yield point, writes
 
 
 def _drop_if_empty(shelf: Shelf) -> None:

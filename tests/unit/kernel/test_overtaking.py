@@ -263,6 +263,8 @@ def test_a_blocker_that_has_outrun_its_estimate_is_expected_to_take_as_long_agai
     for reader, passes in ((30, 8), (31, 4)):
         run = Judged(slots=2)
         assert passes_of_a_due_writer(run, blocker=10, reader=reader, at=30.0) == passes
+    # It counts as overdue from the very moment at which it should have ended.
+    assert passes_of_a_due_writer(Judged(slots=2), blocker=10, reader=10, at=10.0) == 8
 
 
 def test_small_amounts_pass_a_big_one_exactly_twice_as_often_as_there_are_slots() -> None:
@@ -277,3 +279,36 @@ def test_small_amounts_pass_a_big_one_exactly_twice_as_often_as_there_are_slots(
             passed += 1
             run.ends(f"s{number - 1}")
         assert passed == 2 * slots
+
+
+def test_a_start_looks_at_three_waiters_to_find_one_that_lacks_only_a_slot() -> None:
+    """Nine blocked waiters are older than the one that lacks only a slot."""
+    run = Judged(slots=2)
+    run.submit(Task("holder", writes="x"), Task("y0"))
+    run.submit(*[Task(f"blocked{n}", writes="x") for n in range(9)])
+    run.submit(Task("old", priority=-1))
+    number = 0
+    while "old" not in run.running():
+        number += 1
+        run.submit(Task(f"y{number}", priority=1))
+        run.ends(f"y{number - 1}")
+    # Three starts to step over the blocked ones, four that overtake it, and its own turn.
+    assert number == 3 + 2 * 2 + 1
+
+
+def test_of_one_profile_what_has_amounts_reserved_goes_before_what_is_due() -> None:
+    """Otherwise the due one would find the amount reserved, and set both of them aside."""
+    run = Judged(slots=2, capacities={"gpu": 1})
+    run.submit(Task("g0", uses="gpu"), Task("r0", reads="doc"))
+    run.submit(Task("due", uses="gpu", writes="doc"))
+    for n in range(4):
+        run.submit(Task(f"r{n + 1}", reads="doc", priority=5))
+        run.ends(f"r{n}")
+    run.submit(Task("reserved", uses="gpu"))
+    for n in range(4):
+        run.submit(Task(f"g{n + 1}", uses="gpu", priority=5))
+        run.ends(f"g{n}")
+    assert {each.task_id for each in run.kernel.reservations()} == {"due", "reserved"}
+    run.ends("r4")
+    assert started(run.ends("g4")) == ["reserved"]
+    assert started(run.ends("reserved")) == ["due"]
