@@ -96,9 +96,6 @@ class ParallelExecutor:
         self._host = RuntimeHost(self._make, self._on_open, what="this executor")
         self._executions: dict[str, GroupExecution] = {}
         """Unfinished executions, by the ids of their tasks."""
-        self._names: set[str] = set()
-        self._counts: dict[str, int] = {}
-        """How often a group of each id was executed in this run."""
         self._slots = _INITIAL_SLOTS
 
     # -- the run ----------------------------------------------------------------------------
@@ -115,8 +112,6 @@ class ParallelExecutor:
         )
 
     def _on_open(self, runtime: Runtime) -> None:
-        self._names.clear()
-        self._counts.clear()
         self._slots = _INITIAL_SLOTS
         runtime.listen(self._on_event)
 
@@ -185,13 +180,7 @@ class ParallelExecutor:
         self, runtime: Runtime, group: ParallelExecutionGroup, claims: list[tuple[Claim, ...]]
     ) -> GroupExecution:
         """Make an execution under a name that is unused in this run."""
-        count = self._counts.get(group.group_id, 0) + 1
-        name = group.group_id if count == 1 else f"{group.group_id}~{count}"
-        while not self._names.isdisjoint(ids := _ids(name, group)):
-            count += 1
-            name = f"{group.group_id}~{count}"
-        self._counts[group.group_id] = count
-        self._names |= ids
+        name = runtime.fresh_id(group.group_id, ids=partial(_ids, group))
         wanted = {
             f"{name}/{each.task_id}": [claim.resource for claim in its]
             for each, its in zip(group.assignments, claims, strict=True)
@@ -212,7 +201,7 @@ class ParallelExecutor:
         together = tuple(dict.fromkeys(itertools.chain.from_iterable(claims)))
         by_task = dict(zip(execution.assignments, claims, strict=True))
         if not (self._waits and together):
-            await self._run(runtime, runtime, execution, by_task)
+            await self._run(runtime, execution, by_task)
             return
 
         # A task claims what all assignments claim and then runs them as its children. So the group
@@ -220,7 +209,7 @@ class ParallelExecutor:
         async def gate(ctx: TaskContext) -> list[StoredOutcome]:
             execution.gate = asyncio.get_running_loop().create_future()
             try:
-                await self._run(runtime, ctx, execution, by_task)
+                await self._run(ctx, execution, by_task)
             finally:
                 execution.gate.set_result(None)
             return execution.to_stored()
@@ -238,20 +227,18 @@ class ParallelExecutor:
 
     async def _run(
         self,
-        runtime: Runtime,
         submitting: Submitting,
         execution: GroupExecution,
         claims: dict[str, tuple[Claim, ...]],
     ) -> None:
         try:
             await execution.locks.acquire(wait=self._waits)
-            await self._submit(runtime, submitting, execution, claims)
+            await self._submit(submitting, execution, claims)
         finally:
             await shielded_to_completion(execution.release(self._grace))
 
     async def _submit(
         self,
-        runtime: Runtime,
         submitting: Submitting,
         execution: GroupExecution,
         claims: dict[str, tuple[Claim, ...]],
@@ -259,14 +246,16 @@ class ParallelExecutor:
         self._host.check_open()  # again: acquiring the locks may have taken long
         group = execution.group
         log_event(PARALLEL_GROUP_START, group=group.group_id, agents=len(group.assignments))
-        slots = None
-        if group.max_concurrency is not None and group.max_concurrency < len(group.assignments):
-            slots = f"slots of {execution.name}"
-            runtime.set_capacity(slots, group.max_concurrency, new=True)
-        tasks = execution.tasks(claims, slots, durable=self._journal is not None)
+        tasks = execution.tasks(claims, durable=self._journal is not None)
         execution.submitted = True
         try:
-            outcomes = (await submitting.run(tasks, fail_fast=group.fail_fast)).outcomes
+            result = await submitting.run(
+                tasks,
+                fail_fast=group.fail_fast,
+                max_parallel=group.max_concurrency,
+                name=execution.name,
+            )
+            outcomes = result.outcomes
         except FatalError as error:
             outcomes = error.outcomes
         except asyncio.CancelledError:
@@ -299,6 +288,6 @@ class ParallelExecutor:
         self._host.leave(runtime)
 
 
-def _ids(name: str, group: ParallelExecutionGroup) -> set[str]:
-    """All task ids of a group under this name."""
-    return {name, *(f"{name}/{each.task_id}" for each in group.assignments)}
+def _ids(group: ParallelExecutionGroup, name: str) -> list[str]:
+    """All task ids of a group under a name."""
+    return [name, *(f"{name}/{each.task_id}" for each in group.assignments)]

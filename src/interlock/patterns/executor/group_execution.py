@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from interlock.model.claim import Claim, uses
+from interlock.model.claim import Claim
 from interlock.model.outcome import Outcome
 from interlock.model.task import Task
 from interlock.patterns.executor.agent_outcomes import (
@@ -72,10 +72,8 @@ class GroupExecution:
         """Whether the locks were released; an agent that ends later releases its own."""
         self._when_gone: Callable[[], None] | None = None
 
-    def tasks(
-        self, claims: Mapping[str, Iterable[Claim]], slots: str | None, *, durable: bool
-    ) -> list[Task]:
-        """Make the tasks for the Runtime; `slots` is a counted resource that limits them.
+    def tasks(self, claims: Mapping[str, Iterable[Claim]], *, durable: bool) -> list[Task]:
+        """Make the tasks for the Runtime.
 
         For a durable journal, identity and task are arguments: a group that is executed again with
         other ones must not reuse the old results.
@@ -84,13 +82,12 @@ class GroupExecution:
         async def agent(ctx: TaskContext, *recorded: Any) -> Any:
             return await self._work(ctx)
 
-        counted = () if slots is None else (uses(slots),)
         return [
             Task(
                 each,
                 agent,
                 args=(assignment.identity, assignment.task) if durable else (),
-                claims=Resolved((*claims[each], *counted)),
+                claims=Resolved(claims[each]),
                 timeout=assignment.timeout_seconds,
             )
             for each, assignment in self.assignments.items()

@@ -24,6 +24,7 @@ from interlock.model.task import Task
 from interlock.runtime.hosting.host import RuntimeHost
 from interlock.runtime.killable import killable
 from interlock.runtime.limits.options import slots_of
+from interlock.runtime.outcome_conversion import deliverable
 from interlock.runtime.ports import Ports
 from interlock.runtime.runtime import Runtime
 
@@ -102,23 +103,13 @@ class TaskScheduler:
             "ports": ports,
         }
         Runtime(**self._options, resume=resume)  # so invalid options raise here
-        self._host = RuntimeHost(
-            self._make, self._on_open, what="this scheduler", leaves_zombies=True
-        )
-        self._names: set[str] = set()
-        """Task ids that this run has used."""
-        self._counts: dict[str, int] = {}
-        """How often each role was used in this run."""
+        self._host = RuntimeHost(self._make, what="this scheduler", leaves_zombies=True)
 
     # -- the run ----------------------------------------------------------------------------
 
     def _make(self) -> Runtime:
         resume, self._resume = self._resume, None  # only the first run is resumed
         return Runtime(**self._options, resume=resume)
-
-    def _on_open(self, runtime: Runtime) -> None:
-        self._names.clear()
-        self._counts.clear()
 
     @property
     def runtime(self) -> Runtime:
@@ -157,7 +148,8 @@ class TaskScheduler:
             return []
         tasks = [self._task(agent) for agent in listed]
         async with self._host.shared() as runtime:
-            result = await runtime.run(map(self._named, tasks), fail_fast=self._fail_fast)
+            named = [_renamed(task, runtime.fresh_id(task.id, "-")) for task in tasks]
+            result = await runtime.run(named, fail_fast=self._fail_fast)
         values = [self._value(agent, each) for agent, each in zip(listed, result, strict=True)]
         if self._fail_fast:
             _raise_first(result.outcomes, values)
@@ -177,17 +169,6 @@ class TaskScheduler:
                 raise NotAnAgent(f"agent {agent.role!r}: {error}") from error
         return Task(agent.role, step, claims=tuple(claims), timeout=self._timeout)
 
-    def _named(self, task: Task) -> Task:
-        """Name a task by its role and, if this run has used that name, a number."""
-        role, count = task.id, self._counts.get(task.id, 0) + 1
-        name = role if count == 1 else f"{role}-{count}"
-        while name in self._names:  # another role may have this name
-            count += 1
-            name = f"{role}-{count}"
-        self._names.add(name)
-        self._counts[role] = count
-        return task if count == 1 else task.renamed(name)
-
     def _value(self, agent: StepAgent[Any], outcome: Outcome[Any]) -> Any:
         """Return the result of an agent, or the exception that explains why there is none."""
         if outcome.status is State.SUCCEEDED:
@@ -200,12 +181,11 @@ class TaskScheduler:
         if error is None:
             return TaskFailed(outcome)
         error.add_note(f"raised by agent {agent.role!r}")
-        if isinstance(error, Exception) and not isinstance(error, StopIteration):
-            return error
-        # Raised as it is, it would cancel the caller or end the program.
-        failed = TaskFailed(outcome)
-        failed.__cause__ = error
-        return failed
+        return deliverable(error, outcome)
+
+
+def _renamed(task: Task, name: str) -> Task:
+    return task if name == task.id else task.renamed(name)
 
 
 def _raise_first(outcomes: Iterable[Outcome[Any]], values: list[Any]) -> None:
