@@ -58,9 +58,12 @@ class ControlServer:
     async def answer_with(self, answer: Answer) -> None:
         """Pass every request to `answer` from now on; what it returns is the reply."""
         self._answer = answer
-        self._server = await asyncio.start_unix_server(
-            self._serve, sock=self._listening, limit=MAX_REQUEST_BYTES, start_serving=True
-        )
+        options: dict[str, Any] = {"limit": MAX_REQUEST_BYTES, "start_serving": True}
+        if sys.version_info >= (3, 13):
+            # asyncio would remove the socket by the address it was bound to. That address may be a
+            # descriptor that is closed by now, and `_unlink` checks first that the socket is ours.
+            options["cleanup_socket"] = False
+        self._server = await asyncio.start_unix_server(self._serve, sock=self._listening, **options)
 
     async def __aexit__(self, *_: object) -> None:
         self._unlink()
