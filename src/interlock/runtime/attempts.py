@@ -2,40 +2,67 @@
 
 from __future__ import annotations
 
+import asyncio
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from interlock.errors import AgentFailed, AttemptOver, InvalidOption, UnknownResource
 from interlock.execution.backend import AttemptJob, Backend, CommandJob, Launched, marks
 from interlock.execution.call_spec import BackendKind
 from interlock.execution.ending import Ending, raised
+from interlock.journal.sqlite import SqliteJournal
 from interlock.kernel import stimuli as s
 from interlock.kernel.instructions import Start, Stop
 from interlock.model.claim import Claim
 from interlock.model.command import Command
 from interlock.model.event import Kind
 from interlock.model.outcome import ErrorRecord, State
+from interlock.model.redaction import Redaction
 from interlock.model.task import Task
-from interlock.runtime.context import CURRENT, TaskContext
+from interlock.runtime.conditions import Conditions
+from interlock.runtime.context import CURRENT, ContextRun, TaskContext
 from interlock.runtime.data import copied, delivered
-from interlock.runtime.orphans import Orphan
+from interlock.runtime.orphans import Orphan, keep_orphan
 from interlock.runtime.output import validated
+from interlock.runtime.project import ProjectAgents
 from interlock.runtime.waitable import Waitable
 from interlock.system.process_identity import boot_id
 
-if TYPE_CHECKING:
-    from interlock.runtime.shell import Shell
+
+class AttemptsRun(ContextRun, Protocol):
+    """What attempts ask of the run that they belong to."""
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop: ...
+    @property
+    def disk(self) -> SqliteJournal | None: ...
+    @property
+    def redaction(self) -> Redaction: ...
+    @property
+    def agents(self) -> ProjectAgents | None: ...
+    @property
+    def broken(self) -> BaseException | None: ...
+    @property
+    def conditions(self) -> Conditions: ...
+
+    def report(self, report: s.Ended | s.Gone) -> None:
+        """An attempt has ended or is gone."""
+
+    def note(self, kind: Kind, task_id: str, data: Any = None) -> None:
+        """Record an event that the kernel need not know."""
 
 
 class Attempts:
     """The sink of all backends: turns endings into reports for the kernel."""
 
-    def __init__(self, shell: Shell, chance: Random, grace: float) -> None:
-        self._shell = shell
+    def __init__(
+        self, run: AttemptsRun, chance: Random, grace: float, refuses_unserializable: bool = True
+    ) -> None:
+        self._run = run
         self._chance = chance
         self.grace = grace
         self.alive: dict[int, TaskContext] = {}
@@ -43,9 +70,9 @@ class Attempts:
         self.backends: Mapping[BackendKind, Backend] = {}
         self._called_off: set[int] = set()
         """Tokens of attempts that were told to stop before their start was in the journal."""
-        self.endings: dict[str, Ending] = {}
+        self._endings: dict[str, Ending] = {}
         """How the last attempt of a task ended, until the task settles."""
-        self.refuses_unstorable = True
+        self._refuses_unserializable = refuses_unserializable
         """Whether a result that a journal on disk cannot hold is a failure."""
         self.orphans: dict[int, Orphan] = {}
         """Those that the run could not wait for."""
@@ -56,10 +83,10 @@ class Attempts:
         """Begin an attempt."""
         if start.token in self._called_off:
             self._called_off.remove(start.token)
-            self._shell.report(s.Gone(start.task_id, start.token))
+            self._run.report(s.Gone(start.task_id, start.token))
             return
-        handle = self._shell.handles[start.task_id]
-        context = TaskContext(self._shell, handle, start.attempt, start.token)
+        handle = self._run.tasks.named(start.task_id)
+        context = TaskContext(self._run, handle, start.attempt, start.token)
         self.alive[start.token] = context
         spec, task = handle._call_spec, handle.task
         assert spec is not None, "a task that is only remembered cannot start"
@@ -83,24 +110,24 @@ class Attempts:
         self, job: AttemptJob, context: TaskContext, place: BackendKind
     ) -> AttemptJob:
         """What is asked of attempts that run in processes: that all of them can be found."""
-        disk = self._shell.disk
+        disk = self._run.disk
         return job._replace(
             command_job=self._command_job(context) if place is BackendKind.COMMAND else None,
-            marks=marks(self._shell.run_id, context.task.id),
+            marks=marks(self._run.run_id, context.task.id),
             lock=None if disk is None else disk.agents.path,
         )
 
     def _command_job(self, context: TaskContext) -> CommandJob:
-        shell, task = self._shell, context.task
+        run, task = self._run, context.task
         return CommandJob(
             task.agent,
-            shell.workspace.root,
-            shell.run_id,
+            run.workspace.root,
+            run.run_id,
             task.id,
             context.attempt,
             context.prompt or "",
-            shell.redaction,
-            {} if shell.agents is None else shell.agents.secrets,
+            run.redaction,
+            {} if run.agents is None else run.agents.secrets,
         )
 
     def _arguments(self, task: Task) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -113,14 +140,14 @@ class Attempts:
         return args, kwargs
 
     def _result_of(self, task_id: str) -> Any:
-        return self._shell.outcome_of(task_id).result
+        return self._run.tasks.outcome_of(task_id).result
 
     def stop(self, stop: Stop) -> None:
         """Tell an attempt to stop."""
         context = self.alive.get(stop.token)
         if context is not None:
             over = AttemptOver(f"task {stop.task_id!r} was told to stop: {stop.reason}")
-            self._shell.requests.end(stop.token, over)
+            self._run.requests.end(stop.token, over)
             if context._backend is not None:
                 context._backend.cancel(stop.token, self.grace)
 
@@ -131,6 +158,40 @@ class Attempts:
             context.close()
         else:
             self._called_off.add(token)
+
+    def open(self, backends: Mapping[BackendKind, Backend]) -> None:
+        """From now on attempts run in these backends."""
+        self.backends = backends
+
+    def context_of(self, token: int) -> TaskContext | None:
+        """The context of an attempt that is alive."""
+        return self.alive.get(token)
+
+    def is_alive(self, task_id: str) -> bool:
+        """Whether an attempt at a task is alive."""
+        return any(context.task.id == task_id for context in self.alive.values())
+
+    def take_ending(self, task_id: str) -> Ending | None:
+        """How the last attempt at a task ended, if it was heard; asked once, when it settles."""
+        return self._endings.pop(task_id, None)
+
+    def take_fatal(self, task_ids: Iterable[str]) -> tuple[str, BaseException] | None:
+        """The task among these that ran out of memory or stack, and with what; said once."""
+        fatal = self.fatal
+        if fatal is None or fatal[0] not in task_ids:
+            return None
+        self.fatal = None
+        return fatal
+
+    def leave_behind(self) -> list[str]:
+        """Hold the claims of attempts that would not stop against later runs; their tasks' ids."""
+        for token, context in self.alive.items():
+            name = f"{context.task.id} of run {self._run.run_id}"
+            claims = context.task.claims + context.extra
+            on_loop = self._run.loop if context.runs_on_the_loop() else None
+            self.orphans[token] = orphan = Orphan(name, claims, on_loop)
+            keep_orphan(self._run.workspace.root, orphan)
+        return [context.task.id for context in self.alive.values()]
 
     def extend(self, token: int, claims: tuple[Claim, ...]) -> None:
         """An attempt was granted more."""
@@ -157,7 +218,7 @@ class Attempts:
 
     def post(self, function: Callable[..., object], *args: Any) -> None:
         """From any thread: have this called on the event loop."""
-        self._shell.loop_thread.post(function, *args)
+        self._run.loop_thread.post(function, *args)
 
     # -- the sink ---------------------------------------------------------------------------
 
@@ -167,7 +228,7 @@ class Attempts:
         if context is not None:
             about = {"token": token, "attempt": context.attempt, "boot": boot_id()}
             data = about | launched._asdict()
-            self._shell.note(Kind.LAUNCHED, context.task.id, data)
+            self._run.note(Kind.LAUNCHED, context.task.id, data)
 
     def ended(self, token: int, ending: Ending, *, gone: bool = True) -> None:
         """An attempt ended."""
@@ -179,7 +240,7 @@ class Attempts:
             return
         if context.cancelled():  # its outcome was decided when it was told to stop
             if gone:
-                self._shell.report(s.Gone(task.id, token))
+                self._run.report(s.Gone(task.id, token))
             return
         context.close()
         if ending.value is not None or task.output is not None:
@@ -191,9 +252,9 @@ class Attempts:
             traceback.clear_frames(ending.exception.__traceback__)
             if ending.fatal and self.fatal is None:
                 self.fatal = (task.id, ending.exception)
-        self.endings[task.id] = ending
+        self._endings[task.id] = ending
         chance = 0.0 if ending.status is State.SUCCEEDED else self._chance.random()
-        self._shell.report(
+        self._run.report(
             s.Ended(task.id, token, ending.status, ending.error, ending.retry_after, chance, gone)
         )
 
@@ -201,7 +262,7 @@ class Attempts:
         """Have everybody wait who uses the rate that a failure names."""
         assert ending.error is not None
         try:
-            self._shell.rates.hold(ending.rate, ending.retry_after)
+            self._run.rates.hold(ending.rate, ending.retry_after)
         except UnknownResource as error:
             said = f"{ending.error.message} ({error})"
             return ending._replace(error=replace(ending.error, message=said))
@@ -209,8 +270,8 @@ class Attempts:
 
     def _stored(self, ending: Ending) -> Ending:
         """The ending, if its value can be kept; or a failure that says what is in the way."""
-        disk = self._shell.disk
-        if disk is None or not self.refuses_unstorable or ending.value is None:
+        disk = self._run.disk
+        if disk is None or not self._refuses_unserializable or ending.value is None:
             return ending
         try:
             disk.codec.dumps(ending.value, "result")
@@ -222,7 +283,7 @@ class Attempts:
         """Nothing is left of an attempt."""
         context = self.alive.get(token)
         if context is not None and not self._was_left(token):
-            self._shell.report(s.Gone(context.task.id, token))
+            self._run.report(s.Gone(context.task.id, token))
 
     def _was_left(self, token: int) -> bool:
         """Nothing is left of an attempt; whether the run was over before."""
@@ -230,8 +291,8 @@ class Attempts:
         orphan = self.orphans.pop(token, None)
         if orphan is not None:
             orphan.release()
-        if self._shell.broken is not None:
-            self._shell.conditions.look()  # there are no more turns that would do it
+        if self._run.broken is not None:
+            self._run.conditions.look()  # there are no more turns that would do it
         return orphan is not None
 
 

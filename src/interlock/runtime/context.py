@@ -7,9 +7,10 @@ from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from interlock.errors import AttemptOver, InvalidOption
+from interlock.execution.backend import Backend
 from interlock.execution.callables.coroutines import Coroutines
 from interlock.model.claim import Claim, Patterns, as_claims
 from interlock.model.duration import Duration, seconds
@@ -18,26 +19,20 @@ from interlock.model.outcome import Outcome
 from interlock.model.task import Task
 from interlock.model.template import Template
 from interlock.model.usage import Usage
+from interlock.runtime.claim_paths import Workspace
 from interlock.runtime.data import copied
+from interlock.runtime.handle import Handle
+from interlock.runtime.limits.rates import Rates
+from interlock.runtime.requests import AttemptRequests, RateUse
 from interlock.runtime.session import Session
-from interlock.runtime.submission.submitting import Submitting
+from interlock.runtime.submission.parent import Parent, plain
+from interlock.runtime.submission.submitting import SubmitRun, Submitting
+from interlock.runtime.task_table import TaskTable
 from interlock.runtime.waitable import Waitable
-
-if TYPE_CHECKING:
-    from interlock.execution.backend import Backend
-    from interlock.runtime.handle import Handle
-    from interlock.runtime.requests import RateUse
-    from interlock.runtime.shell import Shell
 
 T = TypeVar("T")
 
 CURRENT: ContextVar[TaskContext] = ContextVar("interlock.current")
-
-
-def plain(task_id: str) -> str:
-    """The id of a child without what was added because its name was used up: `a` for `a~2`."""
-    name, _, count = task_id.rpartition("~")
-    return name if name and count.isdecimal() else task_id
 
 
 def current() -> TaskContext:
@@ -52,6 +47,27 @@ def cancelled() -> bool:
     """Whether the attempt that this code runs in was told to stop; False outside of tasks."""
     context = CURRENT.get(None)
     return context is not None and context.cancelled()
+
+
+class ContextRun(SubmitRun, Protocol):
+    """What the context of an attempt asks of its run."""
+
+    @property
+    def run_id(self) -> str: ...
+    @property
+    def workspace(self) -> Workspace: ...
+    @property
+    def tasks(self) -> TaskTable: ...
+    @property
+    def requests(self) -> AttemptRequests: ...
+    @property
+    def rates(self) -> Rates: ...
+
+    def told(self, context: TaskContext, kind: Kind, data: Any) -> None:
+        """An agent reports something about itself."""
+
+    def context_of(self, token: int) -> TaskContext | None:
+        """The context of an attempt that is alive."""
 
 
 class TaskContext(Submitting):
@@ -70,15 +86,15 @@ class TaskContext(Submitting):
         "_over",
         "_renamed",
         "_results",
+        "_run",
         "_session",
-        "_shell",
         "attempt",
         "extra",
         "token",
     )
 
-    def __init__(self, shell: Shell, handle: Handle[Any], attempt: int, token: int) -> None:
-        self._shell = shell
+    def __init__(self, run: ContextRun, handle: Handle[Any], attempt: int, token: int) -> None:
+        self._run = run
         self._handle = handle
         self._over = False
         self._results: Mapping[str, Outcome[Any]] | None = None
@@ -109,7 +125,7 @@ class TaskContext(Submitting):
     @property
     def workspace(self) -> Path:
         """The folder that claims are relative to."""
-        return self._shell.workspace.root
+        return self._run.workspace.root
 
     @property
     def session(self) -> Session:
@@ -119,9 +135,9 @@ class TaskContext(Submitting):
         Otherwise nothing was said in it yet, and its name is the agent's to use.
         """
         parent = self._handle.parent
-        above = None if parent is None else self._shell.attempts.alive.get(parent[1])
+        above = None if parent is None else self._run.context_of(parent[1])
         inherited = None if above is None else above._session
-        return self._session or inherited or Session(f"{self._shell.run_id}/{self._handle.task.id}")
+        return self._session or inherited or Session(f"{self._run.run_id}/{self._handle.task.id}")
 
     def join(self, session: Session) -> None:
         """For whoever keeps sessions: this attempt and its children are a part of one."""
@@ -131,7 +147,7 @@ class TaskContext(Submitting):
     def results(self) -> Mapping[str, Outcome[Any]]:
         """The outcomes of the tasks that this one came after, with its own copy of their data."""
         if self._results is None:
-            handles = map(self._shell.handles.get, self._handle.task.after)
+            handles = map(self._run.tasks.get, self._handle.task.after)
             known = (each.outcome for each in handles if each is not None)
             self._results = MappingProxyType(
                 {each.task_id: replace(each, result=copied(each.result)) for each in known if each}
@@ -163,7 +179,7 @@ class TaskContext(Submitting):
 
     def _tell(self, kind: Kind, data: Any) -> None:
         self.check_open()  # here already: the loop of an attempt that is over may be over too
-        self._shell.loop_thread.call(self._shell.told, self, kind, data)
+        self._run.loop_thread.call(self._run.told, self, kind, data)
 
     def check_open(self) -> None:
         """Raise if this attempt may have no more effects."""
@@ -209,7 +225,7 @@ class TaskContext(Submitting):
     def sleep(self, duration: Duration) -> Waitable[None]:
         """Wait some time; an attempt that is told to stop is woken up."""
         wanted = seconds(duration, "sleep")
-        return self._wait("ctx.sleep()", lambda: self._shell.requests.sleep(self, wanted))
+        return self._wait("ctx.sleep()", lambda: self._run.requests.sleep(self, wanted))
 
     def extend(
         self,
@@ -223,7 +239,7 @@ class TaskContext(Submitting):
         Raises WouldDeadlock if it could never be granted.
         """
         claims = as_claims(reads, writes, uses)
-        return self._wait("ctx.extend()", lambda: self._shell.requests.extend(self, claims))
+        return self._wait("ctx.extend()", lambda: self._run.requests.extend(self, claims))
 
     def acquire(self, rate: str, *, requests: int = 1, tokens: int = 0) -> Waitable[RateUse]:
         """Take from a rate, as soon as its window allows; the slot is kept meanwhile.
@@ -231,29 +247,29 @@ class TaskContext(Submitting):
         Say afterwards what was really used: `taken.used(tokens=650)`.
         """
         return self._wait(
-            "ctx.acquire()", lambda: self._shell.requests.take(self, rate, requests, tokens)
+            "ctx.acquire()", lambda: self._run.requests.take(self, rate, requests, tokens)
         )
 
     def hold_rate(self, rate: str, duration: Duration) -> None:
         """Let nobody take from a rate for some time, as a Retry-After asks for."""
         self.check_open()
-        self._shell.loop_thread.call(self._shell.rates.hold, rate, seconds(duration, "duration"))
+        self._run.loop_thread.call(self._run.rates.hold, rate, seconds(duration, "duration"))
 
     def ask(self, question: str) -> Waitable[str]:
         """Ask a person, who answers with `rt.answer()`. Meanwhile the task holds no slot."""
         if not isinstance(question, str) or not question.strip():
             raise InvalidOption(f"a question is text, not {question!r}")
-        return self._wait("ctx.ask()", lambda: self._shell.requests.ask(self, question))
+        return self._wait("ctx.ask()", lambda: self._run.requests.ask(self, question))
 
     def _wait(self, what: str, start: Callable[[], Awaitable[T]]) -> Waitable[T]:
         self.check_open()
-        return Waitable(self._shell.loop_thread, start, what)
+        return Waitable(self._run.loop_thread, start, what)
 
     # -- children ---------------------------------------------------------------------------
 
-    def _submits_to(self) -> tuple[Shell, TaskContext | None]:
+    def _submits_to(self) -> tuple[SubmitRun, Parent | None]:
         self.check_open()
-        return self._shell, self
+        return self._run, self
 
     def __repr__(self) -> str:
         return f"<TaskContext {self._handle.task.id!r}, attempt {self.attempt}>"

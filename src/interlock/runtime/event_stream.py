@@ -45,6 +45,10 @@ class EventStream:
         """Journal the events of one turn."""
         return self._journal.append(events)
 
+    def mark_durable(self, turn: Turn) -> None:
+        """The events of a turn are in the journal for good."""
+        self.committed = turn.last
+
     def publish(self, events: Sequence[Event]) -> None:
         """Tell listeners, followers and the log of events that are in the journal."""
         if self._log.is_on():

@@ -15,7 +15,7 @@ from interlock.execution.processes.main_script import refuse_to_start_again
 from interlock.kernel import stimuli as s
 from interlock.model.event import Kind
 from interlock.model.outcome import State
-from interlock.runtime.orphans import Orphan, keep_orphan, orphans_in
+from interlock.runtime.orphans import orphans_in
 from interlock.runtime.ports import Ports
 from interlock.runtime.recovery.remembered import WhenInterrupted
 from interlock.runtime.recovery.taking_up import take_up
@@ -63,10 +63,11 @@ class Lifecycle:
         if shell.disk is not None:
             await self._ports.sweep(shell.disk, shell.workspace.root)
         self._host = asyncio.current_task()
-        began = {"run": shell.run_id, "epoch": shell.epoch, "kernel": self._kernel_options}
+        began = {"run": shell.run_id, "epoch": shell.clock.epoch, "kernel": self._kernel_options}
         shell.note(Kind.RUN_STARTED, "", began)
         await self._coroutines.open(self._task_group_crashed)
-        shell.attempts.backends = self._ports.backends(shell.loop, self._coroutines, self._orphaned)
+        backends = self._ports.backends(shell.loop, self._coroutines, self._orphaned)
+        shell.attempts.open(backends)
         if shell.remembered is not None and shell.remembered.past is not None:
             take_up(shell, shell.remembered.past, self._when_interrupted)
         for orphan, claims in orphans_in(shell.workspace.root):
@@ -128,7 +129,7 @@ class Lifecycle:
         cancelled = await self._wait(self.shell.is_quiet, self._grace) or cancelled
         # Those that can be killed are being killed now, which takes a moment.
         cancelled = await self._wait(self.shell.attempts.none_killable, _AT_ONCE) or cancelled
-        alive = self._leave_behind()
+        alive = self.shell.attempts.leave_behind()
         return await self._finish(alive) or cancelled, alive
 
     def _stop_everything(self) -> None:
@@ -170,7 +171,7 @@ class Lifecycle:
         shell = self.shell
         unbound = () if shell.remembered is None else shell.remembered.unbound
         if unbound:
-            shell.warn_of_unbound(unbound)
+            shell.log.unbound(unbound)
         elif not shell.events.finished and not shell.suspended:
             shell.note(Kind.RUN_ENDED, "", {"run": shell.run_id, "still_alive": alive})
         # However urgent it is: what was decided must not be lost. Unless it cannot be written and a
@@ -182,17 +183,6 @@ class Lifecycle:
     def _is_written(self) -> bool:
         gives_up = self._signal is not None and self.shell.is_stuck()
         return self.shell.nothing_to_commit() or gives_up
-
-    def _leave_behind(self) -> list[str]:
-        """Keep from later runs what attempts hold that would not stop; the ids of their tasks."""
-        shell = self.shell
-        for token, context in shell.attempts.alive.items():
-            name = f"{context.task.id} of run {shell.run_id}"
-            claims = context.task.claims + context.extra
-            on_loop = shell.loop if context.runs_on_the_loop() else None
-            shell.attempts.orphans[token] = orphan = Orphan(name, claims, on_loop)
-            keep_orphan(shell.workspace.root, orphan)
-        return [context.task.id for context in shell.attempts.alive.values()]
 
     async def call_off(self, error: BaseException) -> None:
         """It could not begin: let go of everything. A run that was to be taken up stays open."""
@@ -227,7 +217,7 @@ class Lifecycle:
         if error is None and cancelled is not None:
             raise cancelled
         if error is None and fatal is not None:
-            outcomes = [each.outcome for each in shell.handles.values() if each.outcome is not None]
+            outcomes = [each.outcome for each in shell.tasks if each.outcome is not None]
             raise FatalError(fatal[0], repr(fatal[1]), outcomes) from fatal[1]
 
     # -- shutdown and signals ---------------------------------------------------------------
@@ -239,7 +229,7 @@ class Lifecycle:
         """
         shell = self.shell
         shell.take_in(s.Drain())
-        for handle in list(shell.handles.values()):
+        for handle in list(shell.tasks):
             # Children may go on: what runs may be waiting for them.
             if handle.outcome is None and handle.parent is None and handle.state in _NOT_STARTED:
                 shell.take_in(s.Cancel(handle.task_id, "the run was shut down"))

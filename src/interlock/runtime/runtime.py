@@ -26,7 +26,6 @@ from interlock.model.task import Task
 from interlock.model.why import Explanation
 from interlock.plan.records import Plan, Project
 from interlock.runtime.claim_paths import Workspace
-from interlock.runtime.context import TaskContext
 from interlock.runtime.handle import Handle, Running
 from interlock.runtime.lifecycle import Lifecycle
 from interlock.runtime.limits.options import MaxParallel, check_gate, parse_limits, slots_of
@@ -43,9 +42,10 @@ from interlock.runtime.recovery.origin import (
 )
 from interlock.runtime.recovery.remembered import WhenChanged, WhenInterrupted
 from interlock.runtime.requests import Question
-from interlock.runtime.shell import Shell
-from interlock.runtime.submission.batch import Prepared, prepare
-from interlock.runtime.submission.submitting import Submitting
+from interlock.runtime.shell import RunSettings, Shell
+from interlock.runtime.submission.parent import Parent
+from interlock.runtime.submission.prepared import Prepared
+from interlock.runtime.submission.submitting import SubmitRun, Submitting
 
 T = TypeVar("T")
 
@@ -128,6 +128,9 @@ class Runtime(Submitting):
         self._ports = ports or Ports()
         self._grace = seconds(grace, "grace")
         self._limits = parse_limits(max_parallel, capacity, limits, gate)
+        if max_outcomes is not None and (type(max_outcomes) is not int or max_outcomes < 1):
+            raise InvalidOption(f"max_outcomes is {max_outcomes!r}; it must be a number of tasks")
+        self._max_outcomes = max_outcomes
         self._make_kernel = partial(
             Kernel,
             slots=self._limits.slots,
@@ -139,9 +142,6 @@ class Runtime(Submitting):
             zombies_hold_slots=bool(zombies_hold_slots),
         )
         self._kernel = self._make_kernel()  # at once: it has the errors for impossible options
-        if max_outcomes is not None and (type(max_outcomes) is not int or max_outcomes < 1):
-            raise InvalidOption(f"max_outcomes is {max_outcomes!r}; it must be a number of tasks")
-        self._keep_ended = max_outcomes
         self._agents: ProjectAgents | None = None
         self._life: Lifecycle | None = None
         self.run_id = fresh_run_id(self._ports)
@@ -166,10 +166,15 @@ class Runtime(Submitting):
         options = {**self._make_kernel.keywords, "first_token": origin.first_token}
         if origin.first_token > 1:
             self._kernel = Kernel(**options)
-        shell = Shell(self._kernel, origin, self._workspace, self._ports, self._grace, self._limits)
-        shell.agents = self._agents
-        shell.max_outcomes = self._keep_ended
-        shell.attempts.refuses_unstorable = self._durable.unserializable == "refuse"
+        settings = RunSettings(
+            self._workspace,
+            self._limits,
+            self._grace,
+            self._agents,
+            self._max_outcomes,
+            refuses_unserializable=self._durable.unserializable == "refuse",
+        )
+        shell = Shell(self._kernel, origin, self._ports, settings)
         interrupted = self._durable.on_interrupted
         self._life = life = Lifecycle(shell, self._ports, self._grace, interrupted, options)
         try:
@@ -229,7 +234,7 @@ class Runtime(Submitting):
         """The way in for other threads."""
         return self._shell.loop_thread
 
-    def _submits_to(self) -> tuple[Shell, TaskContext | None]:
+    def _submits_to(self) -> tuple[SubmitRun, Parent | None]:
         return self._shell, None
 
     def agent(self, name: str) -> Any:
@@ -261,13 +266,16 @@ class Runtime(Submitting):
         ids they have under a name; all of them are free under the name returned.
         """
         shell = self._shell
-        return self._call(partial(shell.ids.next, name, separator, numbered=numbered, ids=ids))
+        return self._call(
+            partial(shell.tasks.ids.next, name, separator, numbered=numbered, ids=ids)
+        )
 
     def prepare(self, task: Task) -> Prepared:
         """Look through a task, for `post`: what is wrong with it raises here, on any thread."""
         shell = self._shell
         # With a journal it takes a look at the history, which only the loop may take.
-        prepared = self._call(prepare, shell, task) if shell.is_durable else prepare(shell, task)
+        prepare = shell.preparation.prepare
+        prepared = self._call(prepare, task) if shell.is_durable else prepare(task)
         self._kernel.check(prepared.task)
         return prepared
 
@@ -298,12 +306,12 @@ class Runtime(Submitting):
 
     def handle(self, task_id: str) -> Handle[Any]:
         """The handle of a task of this run."""
-        return self._call(self._shell.handle_of, task_id)
+        return self._call(self._shell.tasks.named, task_id)
 
     @property
     def outcomes(self) -> tuple[Outcome[Any], ...]:
         """The outcomes there are, in the order of submission."""
-        handles = self._call(lambda: list(self._shell.handles.values()))
+        handles = self._call(lambda: list(self._shell.tasks))
         return tuple(each.outcome for each in handles if each.outcome is not None)
 
     def events(self, since: int = 0) -> AsyncIterator[Event]:
@@ -353,7 +361,7 @@ class Runtime(Submitting):
         if keep is not None and (isinstance(keep, bool) or not isinstance(keep, int) or keep < 0):
             raise InvalidOption(f"keep is {keep!r}; it must be a number of runs")
         oldest = None if age is None else seconds(age, "age")
-        return await disk.prune(now=self._shell.wall(), keep=keep, age=oldest)
+        return await disk.prune(now=self._shell.clock.wall(), keep=keep, age=oldest)
 
     def questions(self) -> tuple[Question, ...]:
         """What tasks ask people and have no answer to yet."""

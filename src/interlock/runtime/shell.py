@@ -2,31 +2,71 @@
 
     stimulus ──▶ kernel ──▶ instructions, events          at once, and without any effect
                                   │
-                    end of the turn of the loop
+                     end of the turn of the loop
                                   ▼
                      journal (one transaction) ──▶ starts, stops, outcomes, answers
 
-Only the thread of the event loop comes in here; other threads come through the `door`.
+Why this is right
+-----------------
+*One thread.* Everything here runs on the thread of the event loop; other threads come in through
+`LoopThread`. `take_in` runs to its end without awaiting anything, so the kernel never sees half a
+change. The one exception, a signal handler of the program that runs between any two lines, is
+detected and refused (`_deciding`).
+
+*Commit before effect.* `take_in` only collects decisions in `_todo` and their events in the current
+turn. `_commit` takes both together and hands the events to the journal as one transaction;
+`_perform` runs after that transaction is durable. So an agent runs only if its start is in the
+journal, and a caller learns an outcome only if it is in the journal. While a commit is under way
+(`_committing`), later decisions wait for the next one: effects happen in the order of decisions.
+
+*Every attempt has one ending.* An attempt that ends reports once, through `report`. If it was told
+to stop before, its outcome was decided then: `take_in` closes its context in the same step, the
+kernel answers a late report with `Refused`, and the context raises AttemptOver. An attempt that is
+told to stop before its start was carried out is never started (`Attempts.close`).
+
+*A crash between any two steps loses nothing that was acknowledged:*
+
+    crash after …                      the journal has           a resume finds
+    take_in, before the commit         nothing of it             the state before; nothing ran
+    the commit, before the effects     the start or outcome      an interrupted attempt; the outcome
+    the effects                        the same                  the same
+    a report, before its commit        the start only            an interrupted attempt
+
+*The run ends when the shell does not understand its own state.* An exception out of the kernel or
+out of the carrying out of decisions is a bug: `break_off` stops every attempt, tells every waiter,
+and nothing is decided afterwards. Waiting for ever would be worse.
+
+Costs
+-----
+    operation                  cost
+    take_in                    the kernel's cost + O(instructions)
+    end of a turn              O(decisions of the turn); one transaction, however many there are
+    report                     O(1); all reports of a turn are one stimulus
+    settling a task            O(waiters); with `max_outcomes` O(attempts alive) more
+    suspend, break_off         O(tasks known)
+    memory                     O(unfinished tasks + outcomes kept), see `task_table`
+
+Known limits
+------------
+A loop that is blocked by an agent delays everything: timers are late by that much, and a timeout
+then waits one short moment more for reports (`KernelTimer`). Decisions wait for a slow journal;
+they pile up in memory meanwhile. Conditions are evaluated after every turn, so there should be few.
 """
 
 from __future__ import annotations
 
 import asyncio
-import math
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import Context
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from interlock.errors import (
     InterlockError,
     InvalidOption,
     NotRunning,
     ShuttingDown,
-    UnknownTask,
     UnreadableJournal,
     UsageError,
 )
@@ -37,113 +77,119 @@ from interlock.model.event import Kind
 from interlock.model.limits import Breaker, Rate
 from interlock.model.outcome import Outcome, State
 from interlock.model.task import Task
-from interlock.model.usage import NO_USAGE, Usage
+from interlock.model.usage import Usage
 from interlock.model.why import Explanation, StuckJournal
 from interlock.runtime.attempts import Attempts
 from interlock.runtime.claim_paths import Workspace
 from interlock.runtime.conditions import Conditions
-from interlock.runtime.context import TaskContext
+from interlock.runtime.context import CURRENT, TaskContext
 from interlock.runtime.estimates import Estimates
 from interlock.runtime.event_stream import EventStream
-from interlock.runtime.handle import Handle, Running
+from interlock.runtime.handle import Handle, Running, Waiter
 from interlock.runtime.limits.breakers import Breakers
 from interlock.runtime.limits.options import Limits
 from interlock.runtime.limits.rates import Rates
 from interlock.runtime.limits.slots import SlotControl
 from interlock.runtime.log import Log
 from interlock.runtime.loop_thread import LoopThread
+from interlock.runtime.outcomes import OutcomeBuilder
 from interlock.runtime.ports import Ports
 from interlock.runtime.project import ProjectAgents
 from interlock.runtime.recovery.origin import Origin
-from interlock.runtime.recovery.remembered import Remembered
 from interlock.runtime.requests import AttemptRequests
-from interlock.runtime.submission.batch import Prepared, submit
-from interlock.runtime.submission.generations import Generations
+from interlock.runtime.run_clock import KernelTimer, RunClock
+from interlock.runtime.submission.batch import Batch
+from interlock.runtime.submission.parent import Parent
+from interlock.runtime.submission.preparation import Preparation
+from interlock.runtime.submission.prepared import Prepared
+from interlock.runtime.task_table import TaskTable
 from interlock.runtime.turn import Decision, Turn
 
-_LATE = 0.05
-"""A timer that comes so many seconds late finds a loop that was blocked."""
+
+class RunSettings(NamedTuple):
+    """The options of a run that do not change."""
+
+    workspace: Workspace
+    limits: Limits
+    grace: float
+    """Seconds to wait for attempts that do not stop."""
+    agents: ProjectAgents | None = None
+    """Those of the project file, if there is one."""
+    max_outcomes: int | None = None
+    """The outcomes of so many tasks are kept; None: of all."""
+    refuses_unserializable: bool = True
+    """Whether a result that the journal cannot hold is a failure."""
 
 
 class Shell:
-    """Owns one kernel, and what is known of its tasks outside of it, for the time of one run."""
+    """Drives one kernel for the time of one run, and owns the state around it.
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        origin: Origin,
-        workspace: Workspace,
-        ports: Ports,
-        grace: float,
-        limits: Limits,
-    ) -> None:
+    The parts (attempts, requests, limits, tasks) hold state of their own and reach the shell
+    through narrow protocols. No other module assigns to an attribute of the shell or of its parts.
+    """
+
+    def __init__(self, kernel: Kernel, origin: Origin, ports: Ports, settings: RunSettings) -> None:
         self.loop = asyncio.get_running_loop()
         self.loop_thread = LoopThread(self.loop, self._in_one_turn)
-        self.workspace = workspace
-        self.run_id = run_id = origin.run_id
-        self.rates = Rates(limits.rates, self.take_in, self.now)
+        self.clock = RunClock(self.loop, origin.epoch, origin.elapsed)
         self.kernel = kernel
-        self.handles: dict[str, Handle[Any]] = {}
-        self.max_outcomes: int | None = None
-        """The outcomes of so many tasks are kept; None: of all."""
-        self._ended: deque[str] = deque()
-        self.unsettled = 0
+        self.run_id = run_id = origin.run_id
+        self.workspace = settings.workspace
+        self.agents = settings.agents
+        self.journal = origin.journal
+        self.disk = origin.disk
+        """The journal, if it outlives the process."""
+        self.remembered = origin.remembered
+        """What the journal knows of earlier runs, if it outlives the process."""
+        self.passed_over = origin.passed_over
+        self.redaction = origin.redaction
+        self.estimates = None if origin.disk is None else Estimates(origin.disk.read.estimate)
+        self.log = Log(run_id, origin.redaction)
+        self.events = EventStream(origin.journal, self.log, origin.epoch)
+        self.conditions = Conditions(self.loop)
+        self.outcomes = OutcomeBuilder(self.clock)
+        self.attempts = Attempts(
+            self, ports.chance, settings.grace, settings.refuses_unserializable
+        )
+        self.tasks = TaskTable(
+            settings.max_outcomes, origin.remembered, kernel.has_ended, self.attempts.is_alive
+        )
+        self.preparation = Preparation(
+            run_id, settings.workspace, self.clock.wall, settings.agents, self.estimates
+        )
+        self.requests = AttemptRequests(self)
+        limits = settings.limits
+        self.rates = Rates(self, limits.rates)
+        self.slots = SlotControl(self, kernel, ports.load, limits.auto, limits.gate)
+        self.breakers = Breakers(self, limits.breakers, self._claims_of)
         self.broken: BaseException | None = None
         """A bug of ours. Nothing is decided after it."""
         self.suspended = False
-        """A signal came: nothing more is decided, and the run can be taken up again."""
-        self.journal = origin.journal
-        self.disk = origin.disk
-        self.estimates = None if origin.disk is None else Estimates(origin.disk.read.estimate)
+        """A signal came: nothing more is decided, and the run can be resumed."""
         self._trouble: tuple[float, Exception] | None = None
         """Since when the journal cannot be written, and why."""
-        self.is_durable = origin.disk is not None
-        self.epoch = origin.epoch
-        """When the run began, in seconds since 1970."""
-        self._zero = self.loop.time() - origin.elapsed
-        self.redaction = origin.redaction
-        self.log = Log(run_id, origin.redaction)
-        self.events = EventStream(origin.journal, self.log, self.epoch)
-        self.attempts = Attempts(self, ports.chance, grace)
-        self.requests = AttemptRequests(self)
-        self.slots = SlotControl(self, ports.load, limits.auto, limits.gate)
-        self.breakers = Breakers(self, limits.breakers)
+        self._timer = KernelTimer(self.clock, self._tick)
         self._reports: list[s.Ended | s.Gone] = []
-        self._usage: dict[str, Usage] = {}
         self._todo: list[Decision] = []
+        """What was decided and has not been carried out: it is not in the journal yet."""
         self._scheduled = False
         self._deciding = False
         self._committing = False
-        self._timer: asyncio.TimerHandle | None = None
-        self.conditions = Conditions(self.loop)
-        self.keys: dict[str, Handle[Any]] = {}
-        """Handles by idempotency key."""
-        self.passed_over = origin.passed_over
-        self.remembered: Remembered | None = origin.remembered
-        """What the journal knows of earlier runs, if there is one that outlives the process."""
-        self.agents: ProjectAgents | None = None
-        """Those of the project file, if there is one."""
-        self.ids = Generations(self._has_submitted)
-        self._groups = 0
 
     # -- taking in --------------------------------------------------------------------------
 
     def now(self) -> float:
         """Seconds since the run began: the kernel's time."""
-        return self.loop.time() - self._zero
-
-    def wall(self) -> float:
-        """Seconds since 1970."""
-        return self.epoch + self.now()
+        return self.clock.now()
 
     def take_in(self, stimulus: s.Stimulus) -> None:
-        """Let the kernel decide. A UsageError means that nothing was changed."""
+        """Let the kernel decide. A UsageError means that nothing has changed."""
         if self.broken is not None:
             raise ended_by(self.run_id, self.broken) from self.broken
         if self.events.closed:
             raise NotRunning(f"run {self.run_id} is over; enter a new Runtime")
         if self.suspended:
-            raise ShuttingDown(f"run {self.run_id} was interrupted; take it up with resume=True")
+            raise ShuttingDown(f"run {self.run_id} was interrupted; resume it with resume=True")
         if self._deciding:
             # A signal handler of the program runs on this very thread, between any two lines.
             raise UsageError(
@@ -152,7 +198,7 @@ class Shell:
             )
         if self.slots.is_watching:
             self.slots.look()
-        now = self.now()
+        now = self.clock.now()
         self._deciding = True
         try:
             decisions: list[Decision] = list(self.kernel.handle(stimulus, now))
@@ -160,8 +206,11 @@ class Shell:
             self._deciding = False
         for index, each in enumerate(decisions):
             if isinstance(each, do.Settle):
-                decisions[index] = self._outcome(each)
+                ending = self.attempts.take_ending(each.task_id)
+                decisions[index] = self.outcomes.outcome(each, ending)
             elif isinstance(each, do.Stop):
+                # Now, not when it is carried out: an attempt whose outcome is decided may have no
+                # effect any more, not even in the time that the journal takes.
                 self.attempts.close(each.token)
         self.events.turn.decided(now, stimulus, decisions)
         self._todo += decisions
@@ -172,62 +221,41 @@ class Shell:
         self._schedule()
 
     def report(self, report: s.Ended | s.Gone) -> None:
-        """What attempts report in one turn of the loop goes to the kernel together."""
+        """An attempt has ended or is gone.
+
+        The reports of one turn of the loop go to the kernel together: what they release can then be
+        given to the best of all waiters, not to the first one that fits.
+        """
         self._reports.append(report)
         self._schedule()
 
     def told(self, context: TaskContext, kind: Kind, data: Any) -> None:
-        """An agent tells of itself: nothing that the kernel would have to know."""
+        """An agent reports something about itself that the kernel need not know."""
         context.check_open()
         task_id = context.task.id
         if isinstance(data, Usage):
-            self.add_usage(task_id, data)
+            self.outcomes.add_usage(task_id, data)
         self.note(kind, task_id, data)
 
-    def add_usage(self, task_id: str, used: Usage) -> None:
-        """What attempts at a task have used up; its outcome will have the sum."""
-        if used != NO_USAGE:
-            self._usage[task_id] = self._usage.get(task_id, NO_USAGE).plus(used)
-
     def note(self, kind: Kind, task_id: str, data: Any = None) -> None:
-        """Put something into the record that is none of the kernel's business."""
+        """Record an event that the kernel need not know."""
         self.events.turn.told(self.now(), kind, task_id, data)
         self._schedule()
-
-    def _outcome(self, settle: do.Settle) -> Outcome[Any]:
-        status, started, ended = settle.status, settle.started_at, settle.ended_at
-        ending = self.attempts.endings.pop(settle.task_id, None)
-        result = exception = None
-        if ending is not None and status is State.SUCCEEDED:
-            result = ending.value
-        elif ending is not None and status is State.FAILED:
-            exception = ending.exception
-        return Outcome(
-            settle.task_id,
-            status,
-            result,
-            settle.error,
-            settle.attempts,
-            None if started is None else datetime.fromtimestamp(self.epoch + started, UTC),
-            datetime.fromtimestamp(self.epoch + ended, UTC),
-            0.0 if started is None else ended - started,
-            self._usage.pop(settle.task_id, NO_USAGE),
-            (),
-            settle.cause,
-            exception,
-        )
 
     def submit(
         self,
         tasks: Sequence[Task | Prepared],
         context: Context,
-        parent: TaskContext | None = None,
+        parent: Parent | None = None,
         group: str = "",
         fail_fast: bool = False,
         deadline: float | None = None,
     ) -> list[Handle[Any]]:
-        """Take in all of these tasks or, with an error, none."""
-        return submit(self, tasks, context, parent, group, fail_fast, deadline)
+        """Accept all of these tasks or, with an error, none; a handle for each, in order."""
+        batch = Batch(self, context, parent)
+        handles = [batch.add(task) for task in tasks]
+        batch.take_in(group, fail_fast, deadline)
+        return handles
 
     # -- the turn of the loop ---------------------------------------------------------------
 
@@ -237,7 +265,7 @@ class Shell:
             self.loop.call_soon(self._turn)
 
     def _in_one_turn(self, work: Callable[[], None]) -> None:
-        """Do something, and at once what follows from it."""
+        """Do something and, at once, what follows from it: one transaction for all of it."""
         if self._scheduled:
             work()
             return
@@ -251,6 +279,7 @@ class Shell:
         if self.broken is not None or self.events.closed:
             return
         if self.suspended:
+            # Whatever ends now was cut off by us. A resume finds it interrupted and runs it again.
             self._reports = []
         try:
             self._hear_reports()
@@ -275,7 +304,7 @@ class Shell:
         turn = self.events.take()
         todo, self._todo = self._todo, []
         pending = self.events.append(turn) if turn else None
-        if pending is None:
+        if pending is None:  # a journal in memory is done at once
             self._perform(turn, todo)
         else:
             self._committing = True
@@ -296,13 +325,10 @@ class Shell:
     def _perform(self, turn: Turn, todo: list[Decision]) -> None:
         for each in todo:
             if isinstance(each, do.Start):
-                if not self.suspended:  # otherwise it is cut off before it began
+                if not self.suspended:  # otherwise it is interrupted before it began
                     self.attempts.start(each)
             elif isinstance(each, Outcome):
-                self.unsettled -= 1
-                self.handles[each.task_id].settle(each)
-                if self.max_outcomes is not None:
-                    self._forget_before(each.task_id)
+                self.tasks.settle(each)
             elif isinstance(each, do.Stop):
                 self.attempts.stop(each)
             elif isinstance(each, do.Resume):
@@ -311,15 +337,17 @@ class Shell:
             elif isinstance(each, do.Deny):
                 self.requests.deny(each.token, each.request, each.task_id, each.reason)
             elif isinstance(each, do.SetTimer):
-                self._set_timer(each.at)
+                self._timer.set(each.at)
         if turn:
-            self.events.committed = turn.last
+            self.events.mark_durable(turn)
             self.events.publish(turn)
 
-    def suspend(self) -> None:
-        """Decide nothing more: what is unfinished stays so in the journal, to be taken up again.
+    # -- ending early -----------------------------------------------------------------------
 
-        What runs is cut off by our own will, which is not held against it.
+    def suspend(self) -> None:
+        """Decide nothing more: unfinished tasks stay unfinished in the journal, for a resume.
+
+        Running attempts are interrupted on purpose, which is not held against them.
         """
         if not self.suspended and self.broken is None:
             self._hear_reports()
@@ -327,65 +355,46 @@ class Shell:
                 if not each.zombie:
                     self.note(Kind.INTERRUPTED, each.task_id, {"token": each.token, "by": "signal"})
             self.suspended = True
-            self.attempts.stop_all()
-            over = ShuttingDown(f"run {self.run_id} was interrupted")
-            self.requests.fail_all(over)
-            for handle in self.handles.values():
-                handle.give_up(over)
+            self._tell_all(ShuttingDown(f"run {self.run_id} was interrupted"))
             self.conditions.look()
 
-    def warn_of_unbound(self, unbound: tuple[str, ...]) -> None:
-        """Tell of unfinished tasks that the program has not brought again; the run stays open."""
-        self.log.unbound(unbound)
-
     def break_off(self, error: BaseException) -> None:
-        """A bug of ours, or the journal is lost: tell everybody who waits, and stop what runs."""
+        """A bug of ours, or the journal is lost: stop every attempt and tell every waiter."""
         if self.broken is not None:
             return
         self.broken = error
         self.log.broken(error)
-        self.attempts.stop_all()
         told = ended_by(self.run_id, error)
         told.__cause__ = error
-        self.requests.fail_all(told)
-        for handle in self.handles.values():
-            handle.give_up(told)
+        self._tell_all(told)
         self.events.close()
         self.conditions.look()
 
+    def _tell_all(self, error: BaseException) -> None:
+        self.attempts.stop_all()
+        self.requests.fail_all(error)
+        self.tasks.give_up(error)
+
+    def no_outcome(self) -> BaseException | None:
+        """Why unsettled tasks will not get an outcome in this process; None: they will."""
+        if self.broken is not None:
+            error = ended_by(self.run_id, self.broken)
+            error.__cause__ = self.broken
+            return error
+        if self.suspended:
+            return ShuttingDown(f"run {self.run_id} was interrupted")
+        return None
+
     # -- time -------------------------------------------------------------------------------
 
-    def _set_timer(self, at: float | None) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = None
-        if at is not None:
-            when = self._zero + at
-            while when - self._zero < at:  # rounded down; the kernel would find it too early
-                when = math.nextafter(when, math.inf)
-            self._timer = self.loop.call_at(when, self._tick, at)
-
-    def _tick(self, at: float | None) -> None:
-        if self.broken is not None or self.suspended:
-            return
-        if at is not None and self.now() < at:  # loops may be early, by the resolution of a clock
-            self._set_timer(at)
-            return
-        if at is not None and self.now() - at > _LATE:
-            # The loop was blocked. What has ended meanwhile is about to say so, and must not be
-            # taken for late because somebody else was slow. Once: a loop may be blocked for ever.
-            self._timer = self.loop.call_later(_LATE / 10, self._tick, None)
-            return
-        try:
-            self.take_in(s.Tick())
-        except BaseException as error:  # noqa: BLE001 - as in _turn
-            self.break_off(error)
+    def _tick(self) -> None:
+        self._unless_over(lambda: self.take_in(s.Tick()))
 
     def later(self, delay: float, action: Callable[[], None]) -> asyncio.TimerHandle:
-        """Do something after a time, unless the run is over by then."""
-        return self.loop.call_later(delay, self._now_is_later, action)
+        """Call a function after a delay, unless the run has ended by then."""
+        return self.loop.call_later(delay, self._unless_over, action)
 
-    def _now_is_later(self, action: Callable[[], None]) -> None:
+    def _unless_over(self, action: Callable[[], None]) -> None:
         if self.broken is not None or self.suspended or self.events.closed:
             return
         try:
@@ -393,7 +402,7 @@ class Shell:
         except BaseException as error:  # noqa: BLE001 - as in _turn
             self.break_off(error)
 
-    # -- limits -----------------------------------------------------------------------------
+    # -- steering ---------------------------------------------------------------------------
 
     def set_limit(self, name: str, limit: Rate | Breaker) -> None:
         """Change a rate or a breaker, or add one."""
@@ -404,63 +413,93 @@ class Shell:
         else:
             raise InvalidOption(f"the limit {name!r} is {limit!r}; it can be a Rate or a Breaker")
 
-    # -- waiting for the end ----------------------------------------------------------------
+    def cancel(self, task_id: str, reason: str) -> bool:
+        """End a task; False if it has ended already."""
+        if not isinstance(reason, str):
+            raise InvalidOption(f"the reason of a cancellation is text, not {reason!r}")
+        if self.tasks.named(task_id).outcome is not None or self.kernel.state(task_id).is_end:
+            return False
+        self.take_in(s.Cancel(task_id, reason))
+        return True
+
+    def cancel_group(self, group: str, reason: str) -> None:
+        """End all tasks of a group, unless the run has broken off: then they have been stopped."""
+        if self.broken is None:
+            self.take_in(s.CancelGroup(group, reason))
+
+    # -- waiting ----------------------------------------------------------------------------
+
+    async def ends(self, handles: Sequence[Handle[Any]]) -> None:
+        """Wait until all these tasks have their outcomes; inside a task, with its slot lent out."""
+        context = CURRENT.get(None)
+        # Also an attempt that is over and not gone may not wait by itself: the tasks may wait for
+        # what it holds, and a thread cannot be woken up. Its request raises AttemptOver.
+        if context is not None and self.attempts.context_of(context.token) is context:
+            ids = tuple(handle.task.id for handle in handles if handle.outcome is None)
+            if ids:
+                await self.requests.tasks_end(context, ids)
+            return
+        for handle in handles:
+            if handle.outcome is None:
+                await handle.settled()
+
+    async def flush(self) -> None:
+        """Wait until all that was decided so far is in the journal."""
+        last = self.events.turn.last
+        await self.conditions.once(lambda: self.events.committed >= last or self.broken is not None)
+        if self.broken is not None:
+            raise ended_by(self.run_id, self.broken) from self.broken
 
     def all_settled(self) -> bool:
         """Whether every task has its outcome, or will have none in this process."""
-        return not self.unsettled or self.broken is not None or self.suspended
+        return self.tasks.all_settled or self.broken is not None or self.suspended
 
     def is_idle(self) -> bool:
-        """Whether nothing is left of any attempt, and all have been heard."""
+        """Whether no attempt is alive and all reports have been heard."""
         return not self.attempts.alive and not self._reports
 
     def is_quiet(self) -> bool:
-        """Whether every task has its outcome and nothing is left of any attempt."""
+        """Whether every task has its outcome and no attempt is alive."""
         return self.all_settled() and not self.attempts.alive
 
     def nothing_to_commit(self) -> bool:
-        """Whether all that was decided is in the journal and was done."""
+        """Whether all that was decided is in the journal and has been carried out."""
         if self.broken is not None:
             return not self._committing
         return not (self._todo or self._reports or self.events.turn or self._committing)
 
     # -- looking ----------------------------------------------------------------------------
 
-    def outcome_of(self, task_id: str) -> Outcome[Any]:
-        """The outcome of a task that has ended."""
-        outcome = self.handle_of(task_id).outcome
-        assert outcome is not None, f"{task_id!r} has not ended"
-        return outcome
+    @property
+    def is_durable(self) -> bool:
+        """Whether the run outlives the process."""
+        return self.disk is not None
 
-    def _forget_before(self, task_id: str) -> None:
-        """One more has ended: of a run that lasts, the oldest outcome goes for it."""
-        self._ended.append(task_id)
-        if self.max_outcomes is None or len(self._ended) <= self.max_outcomes:
-            return
-        oldest = self._ended.popleft()
-        if any(context.task.id == oldest for context in self.attempts.alive.values()):
-            self._ended.append(oldest)  # something of it still runs, and is asked for by name
-        else:
-            self.handles.pop(oldest, None)
+    def state_of(self, task_id: str) -> State:
+        """The state of a task."""
+        return self.kernel.state(task_id)
+
+    def _claims_of(self, task_id: str) -> tuple[Any, ...] | None:
+        handle = self.tasks.get(task_id)
+        return None if handle is None else handle.task.claims
+
+    def context_of(self, token: int) -> TaskContext | None:
+        """The context of an attempt that is alive."""
+        return self.attempts.context_of(token)
+
+    def take_fatal(self, task_ids: Iterable[str]) -> tuple[str, BaseException] | None:
+        """The task among these that ran out of memory or stack, and with what; said once."""
+        return self.attempts.take_fatal(task_ids)
 
     def running(self) -> tuple[Running, ...]:
         """The attempts that are alive, oldest first."""
         found = []
         for each in self.kernel.alive():
-            context = self.attempts.alive.get(each.token)
-            claims = self.handles[each.task_id].task.claims
+            context = self.attempts.context_of(each.token)
+            claims = self.tasks.named(each.task_id).task.claims
             claims += () if context is None else context.extra
             found.append(Running(each.task_id, claims, each.since, each.zombie))
         return tuple(found)
-
-    def handle_of(self, task_id: str) -> Handle[Any]:
-        """The handle of a task of this run."""
-        handle = self.handles.get(task_id)
-        if handle is None:
-            known = self.kernel.has_ended(task_id)
-            what = f"task {task_id!r} has ended and was forgotten" if known else ""
-            raise UnknownTask(what or f"no task of this run has the id {task_id!r}")
-        return handle
 
     def why(self, task_id: str) -> Explanation:
         """Every reason why a task is not running, as of now."""
@@ -470,8 +509,10 @@ class Shell:
         since, error = self._trouble
         return replace(found, reasons=(StuckJournal(str(error), since), *found.reasons))
 
+    # -- troubles ---------------------------------------------------------------------------
+
     def in_trouble(self, error: Exception | None) -> None:
-        """The journal cannot be written, so nothing is done; None: it can be again."""
+        """The journal cannot be written, so nothing is carried out; None: it can be again."""
         if error is None:
             self._trouble = None
         elif self._trouble is None:
@@ -483,44 +524,20 @@ class Shell:
         """Whether the journal cannot be written at the moment."""
         return self._trouble is not None
 
-    async def flush(self) -> None:
-        """Wait until all that was decided so far is in the journal."""
-        last = self.events.turn.last
-        await self.conditions.once(lambda: self.events.committed >= last or self.broken is not None)
-        if self.broken is not None:
-            raise ended_by(self.run_id, self.broken) from self.broken
-
-    def _has_submitted(self, task_id: str) -> bool:
-        """Whether this process has submitted a task with that id. An earlier one may have."""
-        if task_id not in self.handles:
-            return False
-        return self.remembered is None or not self.remembered.is_free(task_id)
-
-    def fresh_group(self) -> str:
-        """A name that no group has."""
-        self._groups += 1
-        return f"group-{self._groups}"
-
-    def cancel(self, task_id: str, reason: str) -> bool:
-        """End a task; False if it has ended already."""
-        if not isinstance(reason, str):
-            raise InvalidOption(f"the reason of a cancellation is text, not {reason!r}")
-        if self.handle_of(task_id).outcome is not None or self.kernel.state(task_id).is_end:
-            return False
-        self.take_in(s.Cancel(task_id, reason))
-        return True
+    def callback_failed(self, task_id: str, callback: Waiter, error: BaseException) -> None:
+        """A function that was to be called at the end of a task raised."""
+        self.log.callback_failed(task_id, callback, error)
 
     def close(self) -> None:
         """The run is over."""
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timer.cancel()
         self.slots.close()
         self.breakers.close()
         self.events.close()
 
 
 def ended_by(run_id: str, error: BaseException) -> InterlockError:
-    """What to say of a run that could not go on."""
+    """The error for callers of a run that could not go on."""
     if isinstance(error, UnreadableJournal):
         return InterlockError(f"run {run_id} was ended because its journal is lost: {error}")
     return InterlockError(f"run {run_id} was ended by a bug in Interlock: {error!r}")

@@ -16,6 +16,7 @@ from interlock.runtime.attempts import Attempts
 from interlock.runtime.event_stream import EventStream
 from interlock.runtime.lifecycle import Lifecycle
 from interlock.runtime.requests import AttemptRequests
+from interlock.runtime.run_clock import KernelTimer
 from interlock.runtime.shell import Shell
 from interlock.runtime.submission import submitting
 from interlock.runtime.turn import Turn
@@ -68,7 +69,7 @@ def _(original: Any) -> Any:
 def _(original: Any) -> Any:
     def stop(self: Any, stop: Any) -> None:
         original(self, stop)
-        self._shell.report(s.Gone(stop.task_id, stop.token))
+        self._run.report(s.Gone(stop.task_id, stop.token))
 
     return stop
 
@@ -117,12 +118,13 @@ def _(original: Any) -> Any:
     return report
 
 
-@BUGS.plant("an earlier timer does not replace a later one", Shell, "_set_timer")
+@BUGS.plant("an earlier timer does not replace a later one", KernelTimer, "set")
 def _(original: Any) -> Any:
     def set_timer(self: Any, at: float | None) -> None:
         before = self._timer
-        late = before is not None and not before.cancelled() and before.when() > self.loop.time()
-        if not (late and at is not None and self._zero + at < before.when()):
+        clock = self._clock
+        late = before is not None and not before.cancelled() and before.when() > clock.loop.time()
+        if not (late and at is not None and clock._zero + at < before.when()):
             original(self, at)
 
     return set_timer
@@ -131,7 +133,7 @@ def _(original: Any) -> Any:
 # AttemptRequests
 
 
-@BUGS.plant("a slot is kept while waiting for other tasks", AttemptRequests, "ends")
+@BUGS.plant("a slot is kept while waiting for other tasks", Shell, "ends")
 def _(original: Any) -> Any:
     async def ends(self: Any, handles: Any) -> None:
         for handle in list(handles):

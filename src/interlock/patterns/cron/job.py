@@ -13,7 +13,7 @@ from interlock.model.limits import Retry
 from interlock.model.task import Task
 from interlock.patterns.cron.schedule import Schedule, read_schedule
 from interlock.patterns.cron.zone import zone_of
-from interlock.runtime.submission.batch import check_agent
+from interlock.runtime.submission.preparation import check_agent
 
 PREFIX = "cron-"
 

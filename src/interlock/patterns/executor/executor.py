@@ -37,11 +37,12 @@ from interlock.patterns.executor.resource_locks import (
 )
 from interlock.patterns.executor.shutdown_manager import ShutdownManager
 from interlock.runtime.claim_paths import Workspace
-from interlock.runtime.context import TaskContext, plain
+from interlock.runtime.context import TaskContext
 from interlock.runtime.hosting.host import RuntimeHost
 from interlock.runtime.ports import Ports
 from interlock.runtime.runtime import Runtime
 from interlock.runtime.shielded import shielded_to_completion
+from interlock.runtime.submission.parent import plain
 from interlock.runtime.submission.submitting import Submitting
 
 _INITIAL_SLOTS = 64

@@ -32,9 +32,10 @@ from interlock.patterns.executor.models import (
 )
 from interlock.patterns.executor.shutdown_manager import ShutdownManager
 from interlock.runtime.claim_paths import Resolved
-from interlock.runtime.context import TaskContext, plain
+from interlock.runtime.context import TaskContext
 from interlock.runtime.log import LOGGER
 from interlock.runtime.shielded import shielded_to_completion
+from interlock.runtime.submission.parent import plain
 
 
 class GroupExecution:

@@ -11,9 +11,8 @@ one, more. So `why` explains it, and a child goes on the ticket of its parent.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from interlock.kernel import instructions as do
 from interlock.kernel import stimuli as s
@@ -21,10 +20,8 @@ from interlock.model.claim import Claim
 from interlock.model.limits import Breaker
 from interlock.model.outcome import Outcome, State
 from interlock.model.throttled import OpenBreaker
+from interlock.runtime.kernel_driver import KernelDriver
 from interlock.runtime.turn import Decision
-
-if TYPE_CHECKING:
-    from interlock.runtime.shell import Shell
 
 ENOUGH = 10**9
 """How many may run through a closed breaker."""
@@ -47,8 +44,15 @@ class _Breaker:
 class Breakers:
     """All breakers of a run."""
 
-    def __init__(self, shell: Shell, rules: Mapping[str, Breaker]) -> None:
-        self._shell = shell
+    def __init__(
+        self,
+        driver: KernelDriver,
+        rules: Mapping[str, Breaker],
+        claims_of: Callable[[str], tuple[Claim, ...] | None],
+    ) -> None:
+        self._driver = driver
+        self._claims_of = claims_of
+        """The claims of a task; None if it has no handle yet."""
         self._all = {name: _Breaker(rule) for name, rule in rules.items()}
         self._through: dict[int, dict[str, int]] = {}
         """By token of an attempt: the breakers it runs through, and since which grant."""
@@ -61,7 +65,7 @@ class Breakers:
         """Change a breaker, or add one."""
         known = self._all.get(name)
         if known is None:
-            self._shell.take_in(s.Define(name, ENOUGH))
+            self._driver.take_in(s.Define(name, ENOUGH))
             self._all[name] = _Breaker(rule)
         else:
             known.rule = rule
@@ -95,9 +99,9 @@ class Breakers:
                 self._count(stopped.pop(each.task_id), succeeded, "it ran out of time")
 
     def _claims(self, stimulus: s.Stimulus, task_id: str) -> tuple[Claim, ...]:
-        handle = self._shell.handles.get(task_id)
-        if handle is not None:
-            return handle.task.claims
+        claims = self._claims_of(task_id)
+        if claims is not None:
+            return claims
         assert isinstance(stimulus, s.Submit)  # it starts at once, and has no handle yet
         return next(task.claims for task in stimulus.tasks if task.id == task_id)
 
@@ -122,14 +126,14 @@ class Breakers:
                 breaker.failures += 1
                 breaker.last = text
             if told is not None or breaker.failures >= breaker.rule.failures:
-                self._open(name, breaker, self._shell.now() + breaker.rule.cool_down)
+                self._open(name, breaker, self._driver.now() + breaker.rule.cool_down)
 
     # -- what follows -----------------------------------------------------------------------
 
     def _open(self, name: str, breaker: _Breaker, until: float) -> None:
         breaker.fence = self._latest
-        breaker.timer = self._shell.later(
-            until - self._shell.now(), partial(self._half_open, name, breaker)
+        breaker.timer = self._driver.later(
+            until - self._driver.now(), partial(self._half_open, name, breaker)
         )
         self._tell(name, breaker, 0, until)
 
@@ -138,20 +142,20 @@ class Breakers:
         self._tell(name, breaker, 1, None)
 
     def _tell(self, name: str, breaker: _Breaker, more: int, until: float | None) -> None:
-        now, failures = self._shell.now(), breaker.failures
+        now, failures = self._driver.now(), breaker.failures
         breaker.told = told = OpenBreaker(name, failures, breaker.last, now, until)
-        self._shell.take_in(s.Throttle(name, more=more, because=told))
+        self._driver.take_in(s.Throttle(name, more=more, because=told))
 
     def _close(self, name: str, breaker: _Breaker) -> None:
         breaker.told = None
-        self._shell.take_in(s.Throttle(name))
+        self._driver.take_in(s.Throttle(name))
 
     def take_up(self, name: str, told: OpenBreaker) -> None:
         """It was open when the run was left."""
         breaker = self._all.get(name)
         if breaker is not None:
             breaker.failures, breaker.last = told.failures, told.last
-            self._open(name, breaker, max(told.until or 0.0, self._shell.now()))
+            self._open(name, breaker, max(told.until or 0.0, self._driver.now()))
 
     def close(self) -> None:
         """The run is over."""

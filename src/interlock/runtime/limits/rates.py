@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from interlock.errors import InvalidOption, UnknownResource
 from interlock.kernel import stimuli as s
 from interlock.model.limits import Rate
+from interlock.runtime.kernel_driver import KernelDriver
 from interlock.runtime.limits.options import quotas
 
 
@@ -15,13 +16,11 @@ class Rates:
 
     def __init__(
         self,
+        driver: KernelDriver,
         rates: Mapping[str, Rate],
-        take_in: Callable[[s.Stimulus], None],
-        now: Callable[[], float],
     ) -> None:
+        self._driver = driver
         self._rates = dict(rates)
-        self._take_in = take_in
-        self._now = now
 
     def named(self, name: str) -> Rate:
         """The rate of that name."""
@@ -42,7 +41,7 @@ class Rates:
     def hold(self, name: str, duration: float) -> None:
         """Let nobody take from a rate for some time."""
         for quota in quotas(name, self.named(name)):
-            self._take_in(s.HoldRate(quota, self._now() + duration))
+            self._driver.take_in(s.HoldRate(quota, self._driver.now() + duration))
 
     def set(self, name: str, rate: Rate) -> None:
         """Change a rate, or add one."""
@@ -52,5 +51,5 @@ class Rates:
             if quota not in changed:
                 raise InvalidOption(f"give {quota!r} a quota as well: it has had one")
         for quota, (amount, window) in changed.items():
-            self._take_in(s.SetRate(quota, amount, window))
+            self._driver.take_in(s.SetRate(quota, amount, window))
         self._rates[name] = rate

@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from interlock.kernel import stimuli as s
-from interlock.kernel.kernel import Alive
+from interlock.kernel.kernel import Alive, Kernel
 from interlock.model.load import Auto, Gate, Load
 from interlock.model.throttled import ClosedGate, LoadedMachine
 from interlock.model.why import Explanation
+from interlock.runtime.kernel_driver import KernelDriver
 from interlock.runtime.machine import LoadMeter
-
-if TYPE_CHECKING:
-    from interlock.runtime.shell import Shell
 
 _EVERY = 0.25
 """Seconds from one look at the load to the next."""
@@ -27,9 +24,15 @@ class SlotControl:
     """Looks at the load before something may start, and while somebody waits for it to fall."""
 
     def __init__(
-        self, shell: Shell, meter: Callable[[], LoadMeter], auto: Auto | None, gate: Gate | None
+        self,
+        driver: KernelDriver,
+        kernel: Kernel,
+        meter: Callable[[], LoadMeter],
+        auto: Auto | None,
+        gate: Gate | None,
     ) -> None:
-        self._shell = shell
+        self._driver = driver
+        self._kernel = kernel
         self._make_meter = meter
         self._meter: LoadMeter | None = None
         """Made at once where it is needed: CPU use is measured from then on."""
@@ -47,7 +50,7 @@ class SlotControl:
 
     def look(self) -> None:
         """Measure, at most every quarter of a second, and have the kernel know what follows."""
-        now = self._shell.now()
+        now = self._driver.now()
         if now < self._due:
             return
         self._due = now + _EVERY
@@ -62,13 +65,13 @@ class SlotControl:
         told, self._told = self._told, self._found(now)
         if self._told is None:
             if told is not None:
-                self._shell.take_in(s.Throttle("slots"))
+                self._driver.take_in(s.Throttle("slots"))
             return
         level, because = self._told
         if told is not None and told[0] == level and type(told[1]) is type(because):
             self._told = told  # the figures have changed, which is no news
         else:
-            self._shell.take_in(s.Throttle("slots", level, because=because))
+            self._driver.take_in(s.Throttle("slots", level, because=because))
 
     def _found(self, now: float) -> tuple[int, Throttled] | None:
         """How many slots the load allows, and why; None where it is in nobody's way."""
@@ -87,15 +90,15 @@ class SlotControl:
         return found
 
     def _alive(self) -> list[Alive]:
-        return [each for each in self._shell.kernel.alive() if each.holds_slot]
+        return [each for each in self._kernel.alive() if each.holds_slot]
 
     # -- while somebody waits ---------------------------------------------------------------
 
     def keep_looking(self) -> None:
         """Look again soon, if the load is in somebody's way."""
-        if self._told is not None and self._timer is None and self._shell.kernel.anyone_waits():
-            wait = max(0.0, self._due - self._shell.now())
-            self._timer = self._shell.later(wait, self._look_again)
+        if self._told is not None and self._timer is None and self._kernel.anyone_waits():
+            wait = max(0.0, self._due - self._driver.now())
+            self._timer = self._driver.later(wait, self._look_again)
 
     def _look_again(self) -> None:
         self._timer = None
@@ -114,9 +117,9 @@ class SlotControl:
         if isinstance(slots, Auto):
             self._auto, self._level = slots, max(slots.least, min(len(self._alive()), slots.most))
             self._again()  # first: it is not to start more than the load allows
-            self._shell.take_in(s.SetCapacity("slots", slots.most))
+            self._driver.take_in(s.SetCapacity("slots", slots.most))
         else:
-            self._shell.take_in(s.SetCapacity("slots", slots))
+            self._driver.take_in(s.SetCapacity("slots", slots))
             self._auto = None
             self._again()
 
@@ -129,7 +132,7 @@ class SlotControl:
         self.is_watching = self._auto is not None or self._gate is not None
         if self.is_watching:
             self.look()
-        self._tell(self._shell.now())
+        self._tell(self._driver.now())
 
     def refreshed(self, found: Explanation) -> Explanation:
         """The same explanation with the figures of the last look."""

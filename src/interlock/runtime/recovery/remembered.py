@@ -122,6 +122,11 @@ class Remembered:
         """The program has submitted it."""
         self._brought.add(task_id)
 
+    def forget(self, task_id: str) -> None:
+        """The id of an ended task may be used again; one that the journal knows stays known."""
+        if task_id not in self._known and task_id not in self._inherited:
+            self._brought.discard(task_id)
+
     def answers(self, task_id: str) -> list[tuple[str, str]]:
         """What a task that was cut off had asked people already, and their answers.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from contextvars import copy_context
-from datetime import UTC, datetime
 from typing import Any
 
 from interlock.errors import UnknownResource
@@ -34,10 +33,17 @@ def take_up(shell: Shell, past: Past, when_interrupted: WhenInterrupted) -> None
                 shell.note(Kind.SETTLED, task_id, known.outcome)
     ended = {each: known for each, known in past.tasks.items() if known.outcome is not None}
     if ended:
-        shell.take_in(s.Recall(tuple((each, known.state) for each, known in ended.items())))
-    for task_id, known in ended.items():
-        shell.handles[task_id] = handle = _handle(shell, known)
-        handle.outcome = known.outcome
+        # With `max_outcomes` the kernel forgets the oldest ends first. Those that unfinished tasks
+        # depend on come last, so that these can still be submitted again.
+        needed = {
+            each
+            for known in past.tasks.values()
+            if known.outcome is None
+            for each in known.task.after
+        }
+        ends = sorted(ended, key=needed.__contains__)
+        shell.take_in(s.Recall(tuple((each, ended[each].state) for each in ends)))
+    shell.tasks.restore(_handle(shell, known) for known in ended.values())
     _limits(shell, past)
 
 
@@ -63,7 +69,7 @@ def _limits(shell: Shell, past: Past) -> None:
 
 
 def _handle(shell: Shell, known: Known) -> Handle[Any]:
-    return Handle(Submission(shell, copy_context(), known.parent), known.task, None)
+    return Handle(Submission(shell, copy_context(), known.parent), known.task, None, known.outcome)
 
 
 def _end(shell: Shell, task_id: str, known: Known, policy: WhenInterrupted) -> Outcome[Any] | None:
@@ -84,13 +90,9 @@ def _end(shell: Shell, task_id: str, known: Known, policy: WhenInterrupted) -> O
         known.state,
         error=error,
         attempts=known.attempts,
-        started_at=None if started is None else _moment(shell, started),
-        ended_at=_moment(shell, shell.now()),
+        started_at=None if started is None else shell.clock.moment(started),
+        ended_at=shell.clock.moment(shell.now()),
         duration=0.0 if started is None else shell.now() - started,
         usage=known.usage,
         cause=cause,
     )
-
-
-def _moment(shell: Shell, at: float) -> datetime:
-    return datetime.fromtimestamp(shell.epoch + at, UTC)

@@ -1,10 +1,10 @@
-"""Submitting tasks: what a Runtime and, for children, a TaskContext have in common."""
+"""The public methods that submit tasks: a Runtime has them, and a TaskContext for children."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextvars import copy_context
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextvars import Context, copy_context
 from datetime import datetime
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack, cast, overload
@@ -20,12 +20,15 @@ from interlock.model.outcome import Outcome
 from interlock.model.result import RunResult
 from interlock.model.task import After, Task
 from interlock.model.template import Template
+from interlock.runtime.handle import Handle
+from interlock.runtime.loop_thread import LoopThread
+from interlock.runtime.submission.parent import Parent
+from interlock.runtime.submission.prepared import Prepared
+from interlock.runtime.task_table import TaskTable
 from interlock.runtime.waitable import Waitable
 
 if TYPE_CHECKING:
     from interlock.runtime.context import TaskContext
-    from interlock.runtime.handle import Handle
-    from interlock.runtime.shell import Shell
 
 _PLACEHOLDER = re.compile(r"\{\w*(\[[^]]*\])?\}")
 
@@ -74,13 +77,40 @@ class TaskOptions(TypedDict, total=False):
     labels: Mapping[str, str]
 
 
+class SubmitRun(Protocol):
+    """What these methods ask of the run that they submit to."""
+
+    @property
+    def loop_thread(self) -> LoopThread: ...
+    @property
+    def tasks(self) -> TaskTable: ...
+    @property
+    def is_durable(self) -> bool: ...
+
+    def now(self) -> float: ...
+    def take_in(self, stimulus: s.Stimulus) -> None: ...
+    def cancel_group(self, group: str, reason: str) -> None: ...
+    def take_fatal(self, task_ids: Iterable[str]) -> tuple[str, BaseException] | None: ...
+    def ends(self, handles: Sequence[Handle[Any]]) -> Awaitable[None]: ...
+    async def flush(self) -> None: ...
+    def submit(
+        self,
+        tasks: Sequence[Task | Prepared],
+        context: Context,
+        parent: Parent | None = None,
+        group: str = "",
+        fail_fast: bool = False,
+        deadline: float | None = None,
+    ) -> list[Handle[Any]]: ...
+
+
 class Submitting:
     """`submit`, `run`, `map`: in a context they make children of its task. `wait_all` waits."""
 
     __slots__ = ()
 
-    def _submits_to(self) -> tuple[Shell, TaskContext | None]:
-        """Where to submit, and as whose children."""
+    def _submits_to(self) -> tuple[SubmitRun, Parent | None]:
+        """The run to submit to, and the attempt whose children the tasks are."""
         raise NotImplementedError
 
     @overload
@@ -108,7 +138,7 @@ class Submitting:
         It starts the moment its claims, its dependencies and a slot are free together. A handle
         among the arguments makes a dependency and arrives as its result. From any thread.
         """
-        shell, parent = self._submits_to()
+        run, parent = self._submits_to()
         _check_options(options)
         if isinstance(agent, Task):
             if args or options:
@@ -117,11 +147,11 @@ class Submitting:
         else:
             task_id = options.pop("id", None)
             if task_id is None:
-                task_id = shell.loop_thread.call(fresh_id, shell, parent, name_of(agent))
+                task_id = run.loop_thread.call(fresh_id, run, parent, name_of(agent))
             tasks = [Task(task_id, agent, args=args, **options)]
-        handle = shell.loop_thread.call(shell.submit, tasks, copy_context(), parent)[0]
-        if shell.is_durable and not shell.loop_thread.is_current():
-            shell.loop_thread.wait(shell.flush, None)  # a thread can wait for its acknowledgement
+        handle = run.loop_thread.call(run.submit, tasks, copy_context(), parent)[0]
+        if run.is_durable and not run.loop_thread.is_current():
+            run.loop_thread.wait(run.flush, None)  # a thread can wait for its acknowledgement
         return handle
 
     def submit_all(
@@ -138,15 +168,13 @@ class Submitting:
         succeed cancels the others. At most `max_parallel` of them run at once; `why` calls that
         limit `slots of NAME`.
         """
-        shell, parent = self._submits_to()
+        run, parent = self._submits_to()
         needs_group = fail_fast or (max_parallel is not None and name is None)
-        group = shell.loop_thread.call(shell.fresh_group) if needs_group else ""
-        listed = shell.loop_thread.call(_limited, shell, list(tasks), name or group, max_parallel)
-        handles = shell.loop_thread.call(
-            shell.submit, listed, copy_context(), parent, group, fail_fast
-        )
-        if shell.is_durable and not shell.loop_thread.is_current():
-            shell.loop_thread.wait(shell.flush, None)
+        group = run.loop_thread.call(run.tasks.fresh_group) if needs_group else ""
+        listed = run.loop_thread.call(_limited, run, list(tasks), name or group, max_parallel)
+        handles = run.loop_thread.call(run.submit, listed, copy_context(), parent, group, fail_fast)
+        if run.is_durable and not run.loop_thread.is_current():
+            run.loop_thread.wait(run.flush, None)
         return handles
 
     def wait_all(self, tasks: Iterable[str | Handle[Any]]) -> Waitable[list[Outcome[Any]]]:
@@ -154,16 +182,16 @@ class Submitting:
 
         Ids or handles. Inside a task it is one wait, with the slot lent out.
         """
-        shell, _ = self._submits_to()
+        run, _ = self._submits_to()
         listed = list(tasks)
 
         async def ends() -> list[Outcome[Any]]:
             ids = [each if isinstance(each, str) else each.task_id for each in listed]
-            handles = [shell.handle_of(each) for each in ids]
-            await shell.requests.ends(handles)
+            handles = [run.tasks.named(each) for each in ids]
+            await run.ends(handles)
             return list(outcomes_of(handles))
 
-        return Waitable(shell.loop_thread, ends, "wait_all()")
+        return Waitable(run.loop_thread, ends, "wait_all()")
 
     def run(
         self,
@@ -180,18 +208,18 @@ class Submitting:
         has not ended is timed out. Cancelling the caller cancels the tasks. At most `max_parallel`
         of them run at once; `why` calls that limit `slots of NAME`.
         """
-        shell, parent = self._submits_to()
+        run, parent = self._submits_to()
         if isinstance(tasks, Task) or not isinstance(tasks, Iterable):
             raise InvalidOption(f"run() takes a list of tasks, not {tasks!r}")
         listed = list(tasks)
         latest = None if deadline is None else seconds(deadline, "deadline")
 
-        async def run() -> RunResult:
-            group = shell.fresh_group()
-            limited = _limited(shell, listed, name or group, max_parallel)
-            return await _run(shell, limited, parent, fail_fast, latest, group)
+        async def wait() -> RunResult:
+            group = run.tasks.fresh_group()
+            limited = _limited(run, listed, name or group, max_parallel)
+            return await _run(run, limited, parent, fail_fast, latest, group)
 
-        return Waitable(shell.loop_thread, run, "run()")
+        return Waitable(run.loop_thread, wait, "run()")
 
     @overload
     def map(
@@ -214,7 +242,7 @@ class Submitting:
         In texts, `{item}` stands for the item and `{index}` for its number from 0:
         `writes="docs/{item}.md"`.
         """
-        shell, parent = self._submits_to()
+        run, parent = self._submits_to()
         _check_options(options)
         listed = list(items)
 
@@ -224,20 +252,20 @@ class Submitting:
                 own = {name: _filled(value, item, index) for name, value in options.items()}
                 task_id = own.pop("id", None)
                 if task_id is None or task_id == options.get("id"):
-                    task_id = fresh_id(shell, parent, task_id or name_of(agent))
+                    task_id = fresh_id(run, parent, task_id or name_of(agent))
                 tasks.append(Task(task_id, agent, args=(item,), **own))
-            group = shell.fresh_group()
-            return list((await _run(shell, tasks, parent, False, None, group)).outcomes)
+            group = run.tasks.fresh_group()
+            return list((await _run(run, tasks, parent, False, None, group)).outcomes)
 
-        return Waitable(shell.loop_thread, mapped, "map()")
+        return Waitable(run.loop_thread, mapped, "map()")
 
 
-def fresh_id(shell: Shell, parent: TaskContext | None, name: str) -> str:
+def fresh_id(run: SubmitRun, parent: Parent | None, name: str) -> str:
     """An id made of a readable name; each attempt of a parent makes the same for its children."""
-    return shell.ids.next(name, "-") if parent is None else parent.fresh_id(name)
+    return run.tasks.ids.next(name, "-") if parent is None else parent.fresh_id(name)
 
 
-def _limited(shell: Shell, tasks: list[Task], name: str, max_parallel: int | None) -> list[Task]:
+def _limited(run: SubmitRun, tasks: list[Task], name: str, max_parallel: int | None) -> list[Task]:
     """The tasks, with a claim on a counted resource that only they share."""
     if max_parallel is None:
         return tasks
@@ -248,34 +276,32 @@ def _limited(shell: Shell, tasks: list[Task], name: str, max_parallel: int | Non
     if max_parallel >= len(tasks):
         return tasks
     resource = f"slots of {name}"
-    shell.take_in(s.Define(resource, max_parallel))
+    run.take_in(s.Define(resource, max_parallel))
     slot = uses(resource)
     return [task.replace(claims=(*task.claims, slot)) for task in tasks]
 
 
 async def _run(
-    shell: Shell,
+    run: SubmitRun,
     tasks: list[Task],
-    parent: TaskContext | None,
+    parent: Parent | None,
     fail_fast: bool,
     deadline: float | None,
     group: str,
 ) -> RunResult:
-    began = shell.now()
-    handles = shell.submit(tasks, copy_context(), parent, group, fail_fast, deadline)
+    began = run.now()
+    handles = run.submit(tasks, copy_context(), parent, group, fail_fast, deadline)
     try:
-        await shell.requests.ends(handles)
+        await run.ends(handles)
     except BaseException:
         # Its only caller has stopped waiting: nobody would ever see what becomes of it.
-        if shell.broken is None:
-            shell.take_in(s.CancelGroup(group, "nobody waits for it any more"))
+        run.cancel_group(group, "nobody waits for it any more")
         raise
     outcomes = outcomes_of(handles)
-    fatal = shell.attempts.fatal
-    if fatal is not None and any(each.task_id == fatal[0] for each in outcomes):
-        shell.attempts.fatal = None
+    fatal = run.take_fatal(each.task_id for each in outcomes)
+    if fatal is not None:
         raise FatalError(fatal[0], repr(fatal[1]), outcomes) from fatal[1]
-    return RunResult(outcomes, shell.now() - began, tuple(task.id for task in tasks))
+    return RunResult(outcomes, run.now() - began, tuple(task.id for task in tasks))
 
 
 def outcomes_of(handles: Iterable[Handle[Any]]) -> tuple[Outcome[Any], ...]:
