@@ -192,10 +192,8 @@ def _(original: Any) -> Any:
 
 @BUGS.plant("a run goes on when its caller has gone", submitting, "_run")
 def _(original: Any) -> Any:
-    async def run(
-        shell: Any, tasks: Any, parent: Any, fail_fast: bool, deadline: float | None
-    ) -> Any:
-        work = asyncio.ensure_future(original(shell, tasks, parent, fail_fast, deadline))
+    async def run(*arguments: Any) -> Any:
+        work = asyncio.ensure_future(original(*arguments))
         work.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(work)
 
