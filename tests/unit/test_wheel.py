@@ -8,7 +8,8 @@ from hatchling.builders.wheel import WheelBuilder
 
 ROOT = Path(__file__).parents[2]
 KIT = {
-    "__init__", "fake_agent", "interruptions", "out_of_bounds", "replay", "simulated_backends",
+    "__init__", "fake_agent",
+    "immortal", "interruptions", "out_of_bounds", "replay", "simulated_backends",
     "simulated_ports", "simulated_task", "site", "virtual_loop", "virtual_run",
 }  # fmt: skip
 

@@ -56,28 +56,23 @@ class FakeAgent:
         visit.killed = True
         self.site.leave(visit)
 
-    async def _live(
-        self,
-        visit: Visit,
-        args: tuple[Any, ...],
-        # As an argument: one that hangs is closed when Python ends, and there is no asyncio then.
-        cancelled: type[BaseException] = asyncio.CancelledError,
-    ) -> Any:
+    async def _live(self, visit: Visit, args: tuple[Any, ...]) -> Any:
         visit.given = args
         visit.swallows = self.swallows
         try:
             for deed in self.deeds:
                 try:
                     await deed(visit)
-                except cancelled:
+                except asyncio.CancelledError:
                     if not visit.swallow():
                         raise
+        except GeneratorExit:
+            raise  # Its loop is gone: it has not ended, and there is no time at which it left.
         except BaseException as error:
             visit.ended_by = error
+            self.site.leave(visit)
             raise
-        finally:
-            if not visit.killed:
-                self.site.leave(visit)
+        self.site.leave(visit)
         return visit.value
 
 

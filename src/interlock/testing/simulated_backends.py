@@ -25,11 +25,12 @@ from interlock.execution.call_spec import BackendKind
 from interlock.execution.callables.coroutines import Coroutines
 from interlock.execution.ending import Ending, raised, returned
 from interlock.model.outcome import ErrorRecord, State
+from interlock.testing.immortal import immortal_list
 
 T = TypeVar("T")
 
-_DEAD: list[Coroutine[Any, Any, Any]] = []
-"""Killed in the middle. If they were let go, their `finally` blocks would run after their death."""
+_KILLED: list[Coroutine[Any, Any, Any]] = immortal_list()
+"""The work of processes that were killed in the middle: nothing of it may run again."""
 
 
 class Blocking(Generic[T]):
@@ -137,7 +138,7 @@ class _Mortal:
                 yield waited
             except BaseException as error:  # noqa: BLE001 - passed on, as `yield from` does it
                 if self.killed:
-                    _DEAD.append(work)
+                    _KILLED.append(work)
                     if isinstance(value, Blocking):
                         value.when_killed()
                     raise Died("the process was killed") from None

@@ -13,7 +13,6 @@ from the step at which they strike.
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import gc
 import hashlib
 import math
@@ -21,6 +20,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from interlock.testing.immortal import immortal_list
 from interlock.testing.simulated_task import Waiting
 from interlock.testing.virtual_loop import Crashed, Fault, Hung, VirtualLoop
 
@@ -29,12 +29,11 @@ T = TypeVar("T")
 MAX_STEPS = 100_000
 _STEPS_TO_TIDY = 10_000
 
-# Loops that were dropped in the middle. If they were let go, their coroutines would be closed, and
-# `finally` blocks of a process that died long ago would run, at a moment that nobody chose.
-# A thousand crashes of a small program are some tens of megabytes: give each batch a process.
-GRAVEYARD: list[VirtualLoop] = []
-# Nor may the end of the interpreter let them go, so this list has one reference too many.
-ctypes.pythonapi.Py_IncRef(ctypes.py_object(GRAVEYARD))
+CRASHED_LOOPS: list[VirtualLoop] = immortal_list()
+"""Loops that were dropped in the middle: nothing of them may run again.
+
+A thousand crashes of a small program take some tens of megabytes: give each batch a process.
+"""
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def simulate(
     try:
         return _run(loop, seed, main)
     except BaseException:
-        _bury(loop)
+        _abandon(loop)
         raise
     finally:
         if collecting:
@@ -106,7 +105,7 @@ def _run(loop: VirtualLoop, seed: int, main: Callable[[], Coroutine[Any, Any, T]
     try:
         loop.run_forever()
     except Crashed:
-        _bury(loop)
+        _abandon(loop)
     except SystemExit as error:  # asyncio lets it out of whichever task raised it
         exception = error
     else:
@@ -135,7 +134,7 @@ def _run(loop: VirtualLoop, seed: int, main: Callable[[], Coroutine[Any, Any, T]
 
 
 def _tidy(loop: VirtualLoop) -> None:
-    """End what is left as asyncio.run does, and close the loop; bury what will not end."""
+    """End what is left as asyncio.run does, and close the loop; abandon what will not end."""
     loop.faults = ()
     loop.max_steps = loop.steps + _STEPS_TO_TIDY
     loop.deadline = math.inf
@@ -155,11 +154,11 @@ def _tidy(loop: VirtualLoop) -> None:
             loop.run_forever()
     except (Hung, Crashed, SystemExit) as error:
         loop.complaints.append(f"what was left would not end when cancelled: {error!r}")
-        _bury(loop)
+        _abandon(loop)
     else:
         loop.close()
 
 
-def _bury(loop: VirtualLoop) -> None:
+def _abandon(loop: VirtualLoop) -> None:
     loop.crash()
-    GRAVEYARD.append(loop)
+    CRASHED_LOOPS.append(loop)

@@ -57,8 +57,6 @@ class Agents:
         return agent
 
     def _course(self, plan: RunPlan) -> Deed:
-        cancelled = asyncio.CancelledError  # as in FakeAgent: it may be wanted when Python ends
-
         async def deed(visit: Visit) -> None:
             visit.value = f"{visit.task_id}#{visit.attempt}"
             self._check_arguments(plan, visit)
@@ -66,7 +64,7 @@ class Agents:
             for step in course:
                 try:
                     await self._deed(step)(visit)
-                except cancelled:
+                except asyncio.CancelledError:
                     if step.kind == "cancel itself" or not visit.swallow():
                         raise
 

@@ -17,7 +17,7 @@ import pytest
 import interlock
 from interlock.testing.interruptions import crash_at, every_step, interrupt_at
 from interlock.testing.virtual_loop import Hung, VirtualLoop
-from interlock.testing.virtual_run import GRAVEYARD, simulate
+from interlock.testing.virtual_run import CRASHED_LOOPS, simulate
 
 
 async def forever() -> None:
@@ -276,7 +276,7 @@ def test_messages_to_a_crashed_loop_are_lost_without_an_error() -> None:
         await waiting[0]
 
     simulate(main, faults=[crash_at(1)])
-    loop = GRAVEYARD[-1]
+    loop = CRASHED_LOOPS[-1]
     waiting[0].set_result(None)
     assert loop.is_closed()
     with pytest.raises(RuntimeError, match="does not run again"):
