@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from interlock import AttemptOver, Handle, Kind, Retry, Runtime, State, TaskContext
-from interlock.model.why import HeldClaim, LackingCapacity, StillAlive
+from interlock.model.why import HeldClaim, NoCapacity, PreviousAttemptAlive
 from tests.integration.sleeper import Sleeper
 
 
@@ -60,7 +60,7 @@ async def test_it_keeps_its_slot_too(sleeper: Sleeper) -> None:
         second = rt.submit(lambda: sleeper.log.append("the next one starts"))
         assert (await first).status is State.TIMED_OUT
         [reason] = second.why().reasons
-        assert isinstance(reason, LackingCapacity)
+        assert isinstance(reason, NoCapacity)
         sleeper.wake_up()
         await second
     assert sleeper.log == ["the sleeper ends", "the next one starts"]
@@ -88,7 +88,7 @@ async def test_a_further_attempt_waits_until_the_last_one_is_gone() -> None:
         async for event in rt.events():
             if event.kind is Kind.RETRYING:
                 break
-        assert any(isinstance(each, StillAlive) for each in handle.why().reasons)
+        assert any(isinstance(each, PreviousAttemptAlive) for each in handle.why().reasons)
         go_on.set()
         outcome = await handle
     assert (outcome.result, outcome.attempts, most) == (2, 2, 1)

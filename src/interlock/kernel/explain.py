@@ -17,12 +17,12 @@ from interlock.model.why import (
     Draining,
     Explanation,
     HeldClaim,
-    LackingCapacity,
+    NoCapacity,
     Paused,
+    PreviousAttemptAlive,
+    RateLimited,
     Reason,
     ReservedClaim,
-    SpentRate,
-    StillAlive,
     UnansweredQuestion,
     UnfinishedDependency,
     UnfinishedTask,
@@ -70,7 +70,7 @@ def _own(run: Run, entry: Entry) -> Iterator[Reason]:
     if extras.retry_timer is not None:
         yield Backoff(entry.attempts, entry.since, extras.retry_at)
     if entry.attempt is not None:
-        yield StillAlive(entry.attempt.token, entry.since)
+        yield PreviousAttemptAlive(entry.attempt.token, entry.since)
 
 
 def _claims(run: Run, entry: Entry) -> Iterator[Reason]:
@@ -143,7 +143,7 @@ def _short(run: Run, meter: Meter, amount: int) -> Iterator[Reason]:
         yield _lacking(run, meter, wanted)
 
 
-def _lacking(run: Run, meter: Meter, wanted: int) -> LackingCapacity:
+def _lacking(run: Run, meter: Meter, wanted: int) -> NoCapacity:
     holders = []
     for grant in run.admission.grants:
         slots = meter is run.table.slots
@@ -152,7 +152,7 @@ def _lacking(run: Run, meter: Meter, wanted: int) -> LackingCapacity:
             holders.append((_holder(grant)[0], amount, grant.since))
     free = 0 if meter.alone else max(0, meter.capacity - meter.used)
     ahead = meter.reserved.owner.task.id if meter.reserved is not None else ""
-    return LackingCapacity(meter.name, wanted, free, meter.capacity, tuple(holders), ahead)
+    return NoCapacity(meter.name, wanted, free, meter.capacity, tuple(holders), ahead)
 
 
 def _midflight(run: Run, entry: Entry) -> Iterator[Reason]:
@@ -191,11 +191,11 @@ def _clears_at(run: Run, reasons: list[Reason]) -> float | None:
 
 def _reason_clears_at(run: Run, reason: Reason) -> float | None:
     match reason:
-        case Backoff(until=until) | SpentRate(until=until) | OpenBreaker(until=until):
+        case Backoff(until=until) | RateLimited(until=until) | OpenBreaker(until=until):
             return until
         case HeldClaim(holder=holder, stopping=False):
             return _ends_at(run, holder)
-        case LackingCapacity(wanted=wanted, free=free, holders=holders, reserved_for=""):
+        case NoCapacity(wanted=wanted, free=free, holders=holders, reserved_for=""):
             for at, amount in sorted(_ends_of(run, holders)):
                 free += amount
                 if free >= wanted:
@@ -241,7 +241,7 @@ def _help(reason: Reason, needed: set[str]) -> str:
             return f"end what is left of {holder!r}, which was told to stop and holds {claim}"
         case HeldClaim(holder=holder, claim=claim):
             return f"cancel {holder!r}, or claim less than {claim}"
-        case LackingCapacity(resource=resource, capacity=capacity):
+        case NoCapacity(resource=resource, capacity=capacity):
             return f"raise the capacity of {resource!r} above {capacity}"
         case Paused(everything=True):
             return "resume the run"

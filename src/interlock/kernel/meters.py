@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from interlock.kernel.lines import Line
-from interlock.model.why import SpentRate
+from interlock.model.why import RateLimited
 
 if TYPE_CHECKING:
     from interlock.kernel.waiters import Grant, Profile, Waiter
@@ -151,7 +151,7 @@ class Meter:
         return min(times, default=None)
 
 
-def describe_rate_limit(meter: Meter, amount: int) -> SpentRate:
+def describe_rate_limit(meter: Meter, amount: int) -> RateLimited:
     """What to say to those for whom a rate has not enough left: `until` is when it has."""
     assert meter.window is not None
     free, until = meter.capacity - meter.used, meter.closed_until
@@ -162,4 +162,4 @@ def describe_rate_limit(meter: Meter, amount: int) -> SpentRate:
         free += spent.amount
         until = max(until, spent.at + meter.window)
     left = 0 if meter.closed_until else max(0, meter.capacity - meter.used)
-    return SpentRate(meter.name, amount, left, meter.capacity, meter.window, since, until)
+    return RateLimited(meter.name, amount, left, meter.capacity, meter.window, since, until)

@@ -1,16 +1,24 @@
-"""Why less is given out than there is: a breaker, a gate, a machine that is busy."""
+"""Reasons to grant less than there is: a breaker, a gate, a busy machine.
+
+They are apart from the other reasons of `model/why.py` because they are also journaled: the runtime
+measures them and passes them to the kernel.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from interlock.model.duration import span
 from interlock.model.load import Load
+from interlock.model.naming import Naming
 
 
 @dataclass(frozen=True, slots=True)
 class OpenBreaker:
-    """What uses it failed too often in a row. At `until`, or now if there is none, one may try."""
+    """Too many consecutive failures; at `until` (now, if null) one attempt may try."""
+
+    kind: ClassVar[str] = "open_breaker"
 
     resource: str
     failures: int
@@ -19,36 +27,49 @@ class OpenBreaker:
     since: float
     until: float | None
 
-    def said(self, now: float) -> str:
+    def describe(self, now: float) -> str:
         row = f"{self.failures} failures in a row, the last one: {self.last}"
         if self.until is None:
-            one = "one attempt has to succeed before others may start"
-            return f"{self.resource} is half-open for {span(now - self.since)}: {one} ({row})"
+            return (
+                f"{self.resource} has been half-open for {span(now - self.since)}: "
+                f"one attempt has to succeed before others may start ({row})"
+            )
         return (
-            f"{self.resource} is open for {span(now - self.since)}: {row}; "
+            f"{self.resource} has been open for {span(now - self.since)}: {row}; "
             f"one attempt may try in {span(self.until - now)}"
         )
+
+    def summarize(self, now: float, name: Naming = str) -> str:
+        following = "is running" if self.until is None else f"in {span(self.until - now)}"
+        return f"{self.resource}: {self.failures} failures in a row, next try {following}"
 
 
 @dataclass(frozen=True, slots=True)
 class ClosedGate:
-    """The machine is busier than the gate allows; something runs, so nothing more starts."""
+    """The machine is busier than the gate allows, so nothing starts until something has ended."""
+
+    kind: ClassVar[str] = "closed_gate"
 
     load: Load
     cpu: float | None
     memory: float | None
     since: float
 
-    def said(self, now: float) -> str:
+    def describe(self, now: float) -> str:
         return (
-            f"the gate is closed for {span(now - self.since)}: "
+            f"the gate has been closed for {span(now - self.since)}: "
             f"{_figures(self.load, self.cpu, self.memory)}"
         )
+
+    def summarize(self, now: float, name: Naming = str) -> str:
+        return "the machine is too busy (gate)"
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedMachine:
-    """Of the slots there could be, the load allows so many now."""
+    """The load of the machine allows fewer slots than there could be."""
+
+    kind: ClassVar[str] = "loaded_machine"
 
     slots: int
     least: int
@@ -58,18 +79,21 @@ class LoadedMachine:
     memory: float
     since: float
 
-    def said(self, now: float) -> str:
+    def describe(self, now: float) -> str:
         return (
-            f"the load allows {self.slots} of {self.most} slots for {span(now - self.since)}: "
-            f"{_figures(self.load, self.cpu, self.memory)}"
+            f"the load has allowed only {self.slots} of {self.most} slots for "
+            f"{span(now - self.since)}: {_figures(self.load, self.cpu, self.memory)}"
         )
+
+    def summarize(self, now: float, name: Naming = str) -> str:
+        return f"the load allows {self.slots} of {self.most} slots"
 
 
 def _figures(load: Load, cpu: float | None, memory: float | None) -> str:
-    said = []
+    figures = []
     if cpu is not None:
         used = "not measured yet" if load.cpu is None else f"at {load.cpu:.0f} %"
-        said.append(f"CPU {used} (at most {cpu:g} %)")
+        figures.append(f"CPU {used} (at most {cpu:g} %)")
     if memory is not None:
-        said.append(f"memory at {load.memory:.0f} % (at most {memory:g} %)")
-    return ", ".join(said)
+        figures.append(f"memory at {load.memory:.0f} % (at most {memory:g} %)")
+    return ", ".join(figures)

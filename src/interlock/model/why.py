@@ -1,39 +1,56 @@
-"""Why a task waits: every reason at once, as data that can say itself (`said`)."""
+"""Why a task waits: the registry of reasons, and the explanation that lists them.
+
+Each reason is one class; those of throttling are in `model/throttled.py`. The class is the only
+place that knows about it: `kind` is its name in JSON, its fields are the fields in JSON, the first
+line of its docstring is its documentation, `describe` is the sentence of `interlock why`, and
+`summarize` is the few words of the live view. Views and docs/commands.md are made from these. To
+add a reason, add a class and list it in `Reason`.
+
+Times are seconds since the run began.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import ClassVar, get_args
 
 from interlock.model.claim import Claim, Mode
 from interlock.model.duration import span
+from interlock.model.naming import Naming
 from interlock.model.outcome import State
 from interlock.model.throttled import ClosedGate, LoadedMachine, OpenBreaker
 
 
-def _since(state: State, seconds: float) -> str:
-    """A state and for how long: `is waiting for 2 s`, `failed 2 s ago`."""
-    return (
-        f"{state.phrase} {span(seconds)} ago"
-        if state.is_end
-        else (f"{state.phrase} for {span(seconds)}")
-    )
+def describe_state(state: State, seconds: float) -> str:
+    """A state and its age: `has been waiting for 2 s`, `failed 2 s ago`."""
+    if state.is_end:
+        return f"{state.phrase} {span(seconds)} ago"
+    lasting = "has needed you" if state is State.NEEDS_YOU else f"has been {state}"
+    return f"{lasting} for {span(seconds)}"
 
 
 @dataclass(frozen=True, slots=True)
 class UnfinishedDependency:
-    """A task that has to succeed first."""
+    """A dependency has not succeeded yet."""
+
+    kind: ClassVar[str] = "unfinished_dependency"
 
     task_id: str
     state: State
     since: float
 
-    def said(self, now: float) -> str:
-        return f"comes after {self.task_id}, which {_since(self.state, now - self.since)}"
+    def describe(self, now: float) -> str:
+        return f"depends on {self.task_id}, which {describe_state(self.state, now - self.since)}"
+
+    def summarize(self, now: float, name: Naming = str) -> str:
+        return f"after {name(self.task_id)}"
 
 
 @dataclass(frozen=True, slots=True)
 class HeldClaim:
-    """Somebody holds what is claimed. `stopping`: it was told to stop and has not stopped yet."""
+    """A conflicting claim is held; `stopping`: its holder was told to stop and has not exited."""
+
+    kind: ClassVar[str] = "held_claim"
 
     claim: Claim
     holder: str
@@ -41,20 +58,26 @@ class HeldClaim:
     since: float
     stopping: bool
     witness: str
-    """A path, or the name, that both claims mean."""
+    """A path, or the name, that both claims match."""
 
-    def said(self, now: float) -> str:
-        stopping = ", was told to stop and is not gone" if self.stopping else ""
-        held = f"{self.holder} holds {self.holder_claim} for {span(now - self.since)}{stopping}"
+    def describe(self, now: float) -> str:
+        stopping = ", was told to stop and has not exited" if self.stopping else ""
+        held = f"{self.holder} has held {self.holder_claim} for {span(now - self.since)}{stopping}"
         if not self.claim.is_path and self.claim.resource == self.holder_claim.resource:
             alone = self.claim.mode is Mode.EXCLUSIVE
-            return f"{held}; {self.claim.resource} is for one at a time" if alone else held
-        return f"{held}; {self.claim} means {self.witness} too"
+            return f"{held}; {self.claim.resource} is for one task at a time" if alone else held
+        return f"{held}; {self.claim} also matches {self.witness}"
+
+    def summarize(self, now: float, name: Naming = str) -> str:
+        stopping = " and has not exited" if self.stopping else ""
+        return f"{name(self.holder)} holds {name(self.holder_claim)}{stopping}"
 
 
 @dataclass(frozen=True, slots=True)
 class ReservedClaim:
-    """An older task was overtaken so often that nobody younger may start past it."""
+    """An older task was overtaken so often that no younger conflicting task may start first."""
+
+    kind: ClassVar[str] = "reserved_claim"
 
     claim: Claim
     older: str
@@ -62,41 +85,73 @@ class ReservedClaim:
     since: float
     overtaken: int
 
-    def said(self, now: float) -> str:
+    def describe(self, now: float) -> str:
+        times = "once" if self.overtaken == 1 else f"{self.overtaken} times"
         return (
-            f"{self.older} waits for {self.older_claim} for {span(now - self.since)}, "
-            f"has been overtaken {self.overtaken} times and goes first; "
-            f"{self.claim} conflicts with it"
+            f"{self.older} has been waiting for {self.older_claim} for {span(now - self.since)}, "
+            f"has been overtaken {times} and goes first; {self.claim} conflicts with it"
         )
+
+    def summarize(self, now: float, name: Naming = str) -> str:
+        return f"{name(self.older)} goes first for {name(self.older_claim)}"
 
 
 @dataclass(frozen=True, slots=True)
-class LackingCapacity:
-    """Not enough is free of a counted resource (`slots` is one)."""
+class NoCapacity:
+    """Too little of a counted resource is free (`slots` is one)."""
+
+    kind: ClassVar[str] = "no_capacity"
 
     resource: str
     wanted: int
     free: int
     capacity: int
-    holders: tuple[tuple[str, int, float], ...]
-    """Who holds how much of it since when."""
+    holders: tuple[tuple[str, int, float], ...] = field(
+        metadata={"items": ("task_id", "amount", "since")}
+    )
+    """Which task has held how much of it, and since when."""
     reserved_for: str = ""
 
-    def said(self, now: float) -> str:
-        if self.resource == "slots" and not self.free:
-            busy = ", ".join(holder for holder, _, _ in self.holders)
-            return f"no slot is free: {busy} hold all {self.capacity}"
-        who = ", ".join(f"{task_id} ({amount})" for task_id, amount, _ in self.holders)
-        held = f", held by {who}" if who else ""
-        kept = f", kept for {self.reserved_for}" if self.reserved_for else ""
-        return (
-            f"needs {self.wanted} {self.resource}; {self.free} of {self.capacity} free{held}{kept}"
-        )
+    def describe(self, now: float) -> str:
+        if self._is_slots and not self.free and self.holders:
+            return f"{self._busy}: {', '.join(holder for holder, _, _ in self.holders)}"
+        holders = ", ".join(f"{task_id} ({amount})" for task_id, amount, _ in self.holders)
+        held = f", held by {holders}" if holders else ""
+        return f"needs {self._wanted}; {self.free} of {self.capacity} free{held}{self._kept(str)}"
+
+    def summarize(self, now: float, name: Naming = str) -> str:
+        if self._is_slots and not self.free and self.capacity:
+            return self._busy
+        return f"needs {self._wanted}: {self.free} free{self._kept(name)}"
+
+    @property
+    def _is_slots(self) -> bool:
+        return self.resource == "slots" or self.resource.startswith("slots of ")
+
+    @property
+    def _slot(self) -> str:
+        return self.resource.replace("slots", "slot", 1)
+
+    @property
+    def _busy(self) -> str:
+        if self.capacity == 1:
+            return f"the only {self._slot} is busy"
+        return f"all {self.capacity} {self.resource} are busy"
+
+    @property
+    def _wanted(self) -> str:
+        one_slot = self._is_slots and self.wanted == 1
+        return f"{self.wanted} {self._slot if one_slot else self.resource}"
+
+    def _kept(self, name: Naming) -> str:
+        return f", reserved for {name(self.reserved_for)}" if self.reserved_for else ""
 
 
 @dataclass(frozen=True, slots=True)
-class SpentRate:
-    """A rate has given out what it may; `until` is when there is enough again."""
+class RateLimited:
+    """A rate is used up; `until` is when there is enough again."""
+
+    kind: ClassVar[str] = "rate_limited"
 
     resource: str
     wanted: int
@@ -106,133 +161,181 @@ class SpentRate:
     since: float
     until: float
 
-    def said(self, now: float) -> str:
+    def describe(self, now: float) -> str:
         return (
             f"needs {self.wanted} of the rate {self.resource} "
             f"({self.quota} in {span(self.window)}); "
             f"{self.free} left, enough again in {span(self.until - now)}"
         )
 
+    def summarize(self, now: float, name: Naming = str) -> str:
+        return f"rate {self.resource}: enough again in {span(self.until - now)}"
+
 
 @dataclass(frozen=True, slots=True)
 class Paused:
     """The task, or the whole run (`everything`), is paused."""
 
+    kind: ClassVar[str] = "paused"
+
     everything: bool
     since: float
 
-    def said(self, now: float) -> str:
-        what = "everything" if self.everything else "the task"
-        return f"{what} is paused for {span(now - self.since)}"
+    def describe(self, now: float) -> str:
+        what = "the run" if self.everything else "the task"
+        return f"{what} has been paused for {span(now - self.since)}"
+
+    def summarize(self, now: float, name: Naming = str) -> str:
+        return "the run is paused" if self.everything else "paused"
 
 
 @dataclass(frozen=True, slots=True)
 class Draining:
-    """The run starts nothing any more."""
+    """The run is stopping: it starts nothing more."""
+
+    kind: ClassVar[str] = "draining"
 
     since: float
 
-    def said(self, now: float) -> str:
-        return f"the run starts nothing any more, for {span(now - self.since)}"
+    def describe(self, now: float) -> str:
+        return f"the run has been stopping for {span(now - self.since)}: it starts nothing more"
+
+    def summarize(self, now: float, name: Naming = str) -> str:
+        return "the run is stopping"
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """The next attempt comes not before `until`."""
+    """The last attempt failed; the next one starts at `until` at the earliest."""
+
+    kind: ClassVar[str] = "backoff"
 
     attempts: int
     since: float
     until: float
 
-    def said(self, now: float) -> str:
+    def describe(self, now: float) -> str:
         return (
-            f"attempt {self.attempts} came to nothing; "
-            f"the next comes in {span(self.until - now)} at the earliest"
+            f"attempt {self.attempts} failed; "
+            f"the next one starts in {span(self.until - now)} at the earliest"
         )
+
+    def summarize(self, now: float, name: Naming = str) -> str:
+        return f"attempt {self.attempts + 1} in {span(self.until - now)}"
 
 
 @dataclass(frozen=True, slots=True)
-class StillAlive:
-    """The last attempt was told to stop, or has ended, and is not gone yet."""
+class PreviousAttemptAlive:
+    """The previous attempt ended, or was told to stop, and has not exited yet."""
+
+    kind: ClassVar[str] = "previous_attempt_alive"
 
     token: int
     since: float
 
-    def said(self, now: float) -> str:
-        return f"its last attempt is over for {span(now - self.since)} but not gone"
+    def describe(self, now: float) -> str:
+        return f"its previous attempt has been over for {span(now - self.since)} but has not exited"
+
+    def summarize(self, now: float, name: Naming = str) -> str:
+        return "its previous attempt has not exited"
 
 
 @dataclass(frozen=True, slots=True)
 class UnansweredQuestion:
-    """A person is asked."""
+    """The task has asked a person a question."""
+
+    kind: ClassVar[str] = "unanswered_question"
 
     question: str
     since: float
 
-    def said(self, now: float) -> str:
-        return f"waits for your answer for {span(now - self.since)}: {self.question}"
+    def describe(self, now: float) -> str:
+        return f"has been waiting for your answer for {span(now - self.since)}: {self.question}"
+
+    def summarize(self, now: float, name: Naming = str) -> str:
+        return f"needs your answer: {self.question}"
 
 
 @dataclass(frozen=True, slots=True)
 class UnfinishedTask:
-    """A running task waits for another one to end."""
+    """The running task waits for another one to end."""
+
+    kind: ClassVar[str] = "unfinished_task"
 
     task_id: str
     state: State
     since: float
 
-    def said(self, now: float) -> str:
-        return f"waits for {self.task_id}, which {_since(self.state, now - self.since)}"
+    def describe(self, now: float) -> str:
+        return f"waits for {self.task_id}, which {describe_state(self.state, now - self.since)}"
+
+    def summarize(self, now: float, name: Naming = str) -> str:
+        return f"waits for {name(self.task_id)}, which {self.state.phrase}"
 
 
 @dataclass(frozen=True, slots=True)
 class StuckJournal:
-    """The journal cannot be written, so that nothing can be started or told."""
+    """The journal cannot be written, so nothing can be started or reported."""
+
+    kind: ClassVar[str] = "stuck_journal"
 
     error: str
     since: float
 
-    def said(self, now: float) -> str:
-        return f"the journal cannot be written for {span(now - self.since)}: {self.error}"
+    def describe(self, now: float) -> str:
+        return f"the journal could not be written for {span(now - self.since)}: {self.error}"
+
+    def summarize(self, now: float, name: Naming = str) -> str:
+        return f"the journal cannot be written: {self.error}"
 
 
 @dataclass(frozen=True, slots=True)
-class NotCarriedOut:
-    """Nobody carries out the run at this moment: it was interrupted, or its process was ended."""
+class NoCoordinator:
+    """The run was interrupted, or its process was killed: no process carries it out."""
+
+    kind: ClassVar[str] = "no_coordinator"
 
     run_id: str
     since: float
 
-    def said(self, now: float) -> str:
-        return f"nobody carries out run {self.run_id}, for {span(now - self.since)}"
+    def describe(self, now: float) -> str:
+        return (
+            f"run {self.run_id} was interrupted {span(now - self.since)} ago; "
+            "resume it with `interlock run --resume`"
+        )
+
+    def summarize(self, now: float, name: Naming = str) -> str:
+        return "the run was interrupted"
 
 
 Reason = (
     UnfinishedDependency
     | HeldClaim
     | ReservedClaim
-    | LackingCapacity
-    | SpentRate
+    | NoCapacity
+    | RateLimited
     | OpenBreaker
     | ClosedGate
     | LoadedMachine
     | Paused
     | Draining
     | Backoff
-    | StillAlive
+    | PreviousAttemptAlive
     | UnansweredQuestion
     | UnfinishedTask
     | StuckJournal
-    | NotCarriedOut
+    | NoCoordinator
 )
+
+REASONS: tuple[type[Reason], ...] = get_args(Reason)
+"""Every kind of reason, in the order of the documentation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """Why a task is where it is. Print it, or look at its fields.
 
-    Times are seconds since the run began. `clears_at`: when the last reason is expected to be gone;
-    `at`: when it was asked.
+    `clears_at`: when the last reason is expected to be gone; `at`: when the question was asked.
     """
 
     task_id: str
@@ -244,9 +347,9 @@ class Explanation:
     at: float
 
     def __str__(self) -> str:
-        lines = [f"{self.task_id} {_since(self.state, self.at - self.since)}"]
-        lines += [f"  - {reason.said(self.at)}" for reason in self.reasons]
+        lines = [f"{self.task_id} {describe_state(self.state, self.at - self.since)}"]
+        lines += [f"  - {reason.describe(self.at)}" for reason in self.reasons]
         if self.clears_at is not None and self.clears_at > self.at:
             lines.append(f"  expected to clear in {span(self.clears_at - self.at)}")
-        lines += [f"  could help: {help}" for help in self.suggestions]
+        lines += [f"  suggestion: {each}" for each in self.suggestions]
         return "\n".join(lines)

@@ -98,12 +98,12 @@ def _is_true(shadow: Shadow, item: Item, reason: why.Reason) -> bool:
         case why.ReservedClaim(older=older):
             held_back = not item.running and not item.exempt
             return held_back and shadow.items[older].may_close and older in shadow.open
-        case why.LackingCapacity(resource="slots") | ClosedGate() | LoadedMachine():
+        case why.NoCapacity(resource="slots") | ClosedGate() | LoadedMachine():
             return _lacks_slot(shadow, item)
-        case why.LackingCapacity():
+        case why.NoCapacity():
             named = {c.resource for c in lacking(shadow, item, wanted)}
             return reason.resource in named or bool(reason.reserved_for)
-        case why.SpentRate():
+        case why.RateLimited():
             at = shadow.ticked_at
             return reason.resource in [c.resource for c in shadow.limited(wanted, at)]
         case why.Paused():
@@ -112,14 +112,14 @@ def _is_true(shadow: Shadow, item: Item, reason: why.Reason) -> bool:
             return shadow.draining and not item.exempt
         case why.Backoff():
             return item.due == reason.until
-        case why.StillAlive():
+        case why.PreviousAttemptAlive():
             return item.attempt is not None and item.attempt.over
         case why.UnansweredQuestion():
             return any(r.kind == "ask" and not r.answered for r in _requests(item))
         case why.UnfinishedTask(task_id=name):
             awaited = any(name in request.tasks for request in _requests(item))
             return awaited and shadow.items[name].status is None
-        case why.StuckJournal() | OpenBreaker() | why.NotCarriedOut():
+        case why.StuckJournal() | OpenBreaker() | why.NoCoordinator():
             return False  # the kernel knows of no journal, and this judge of no rations
 
 
@@ -134,8 +134,8 @@ def _missing(shadow: Shadow, item: Item, reasons: tuple[why.Reason, ...]) -> str
     for attempt in shadow.against(item, wanted):
         if attempt.item.id not in holders and item not in attempt.item.ancestors():
             return f"the holder {attempt.item.id}"
-    short = [r.resource for r in reasons if isinstance(r, why.LackingCapacity)]
-    short += [r.resource for r in reasons if isinstance(r, why.SpentRate)]
+    short = [r.resource for r in reasons if isinstance(r, why.NoCapacity)]
+    short += [r.resource for r in reasons if isinstance(r, why.RateLimited)]
     for claim in exceeding(shadow, item, wanted) + shadow.limited(wanted, shadow.now):
         if claim.resource not in short:
             return f"{claim.resource}, of which not enough is left"

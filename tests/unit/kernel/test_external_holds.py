@@ -69,7 +69,7 @@ def test_why_names_it_as_a_holder_that_does_not_stop() -> None:
     run.submit(Task("a", reads="x", uses="gpu"))
     held, lacks = run.why("a").reasons
     assert held == why.HeldClaim(read("x"), "old", write("x"), 3.0, True, "x")
-    assert isinstance(lacks, why.LackingCapacity)
+    assert isinstance(lacks, why.NoCapacity)
     assert lacks.holders == (("old", 1, 3.0),)
     assert "end what is left of 'old'" in run.why("a").suggestions[0]
 

@@ -12,7 +12,7 @@ from interlock.model.load import Load
 from interlock.model.outcome import State
 from interlock.model.task import Task
 from interlock.model.throttled import ClosedGate, OpenBreaker
-from interlock.model.why import LackingCapacity
+from interlock.model.why import NoCapacity
 from tests.unit.kernel.judged import Judged, started
 
 GATE = ClosedGate(Load(97.0, 20.0), 90.0, None, 0.0)
@@ -70,7 +70,7 @@ def test_where_all_is_in_use_as_well_both_reasons_are_given() -> None:
     world.submit(Task("waits"))
     first, second = world.why("waits").reasons
     assert first == GATE
-    assert isinstance(second, LackingCapacity)
+    assert isinstance(second, NoCapacity)
 
 
 def test_a_ration_is_used_up_whatever_comes_back() -> None:

@@ -26,8 +26,8 @@ def test_two_holders_a_dependency_a_rate_and_a_slot_are_all_named() -> None:
         why.UnfinishedDependency("before", State.RUNNING, since=3.0),
         why.HeldClaim(write("src/x.py"), "writer", write("src/**"), 1.0, False, "src/x.py"),
         why.HeldClaim(write("docs/"), "reader", read("docs/a.md"), 2.0, False, "docs/a.md"),
-        why.SpentRate("api", wanted=1, free=0, quota=1, window=60.0, since=3.0, until=63.0),
-        why.LackingCapacity(
+        why.RateLimited("api", wanted=1, free=0, quota=1, window=60.0, since=3.0, until=63.0),
+        why.NoCapacity(
             "slots", 1, 0, 3, (("writer", 1, 1.0), ("reader", 1, 2.0), ("before", 1, 3.0))
         ),
     }
@@ -38,9 +38,9 @@ def test_the_reasons_go_one_by_one() -> None:
     run = Judged(slots=1, rates={"api": Rate("1/min")})
     run.submit(Task("before", writes="x", uses="api"), Task("a", writes="x", after="before"))
     kinds = [type(each) for each in run.why("a").reasons]
-    assert kinds == [why.UnfinishedDependency, why.HeldClaim, why.LackingCapacity]
+    assert kinds == [why.UnfinishedDependency, why.HeldClaim, why.NoCapacity]
     run.ends("before", gone=False)
-    assert [type(each) for each in run.why("a").reasons] == [why.HeldClaim, why.LackingCapacity]
+    assert [type(each) for each in run.why("a").reasons] == [why.HeldClaim, why.NoCapacity]
     run.gone("before")
     assert run.why("a").reasons == ()
     assert run.state("a") is State.RUNNING
@@ -71,8 +71,8 @@ def test_lacking_capacity_says_who_holds_how_much_since_when() -> None:
     run.submit(Task("c", uses="memory=3"), at=2.0)
     run.submit(Task("a", uses="memory=8"), Task("all", uses="memory!"), at=3.0)
     holders = (("b", 4, 1.0), ("c", 3, 2.0))
-    assert run.why("a").reasons == (why.LackingCapacity("memory", 8, 3, 10, holders),)
-    assert run.why("all").reasons == (why.LackingCapacity("memory", 10, 3, 10, holders),)
+    assert run.why("a").reasons == (why.NoCapacity("memory", 8, 3, 10, holders),)
+    assert run.why("all").reasons == (why.NoCapacity("memory", 10, 3, 10, holders),)
     assert run.why("a").suggestions == ("raise the capacity of 'memory' above 10",)
 
 
@@ -120,7 +120,7 @@ def test_an_attempt_that_is_not_gone_yet_keeps_the_next_one_waiting() -> None:
     run = Judged()
     run.submit(Task("a", timeout=10, retry=Retry(2, backoff=1)))
     run.until(20)
-    assert why.StillAlive(1, since=10.0) in run.why("a").reasons
+    assert why.PreviousAttemptAlive(1, since=10.0) in run.why("a").reasons
     assert run.why("a").clears_at is None
 
 
@@ -131,7 +131,7 @@ def test_a_question_is_named_until_it_is_answered_and_then_the_slot() -> None:
     assert run.why("a").reasons == (why.UnansweredQuestion("Really?", since=1.0),)
     assert run.why("a").suggestions == ("answer the question",)
     run.handle(s.Answer("a", 1))
-    assert run.why("a").reasons == (why.LackingCapacity("slots", 1, 0, 1, (("b", 1, 1.0),)),)
+    assert run.why("a").reasons == (why.NoCapacity("slots", 1, 0, 1, (("b", 1, 1.0),)),)
 
 
 def test_a_parent_waits_for_each_child_that_has_not_ended() -> None:
@@ -184,7 +184,7 @@ def test_a_claim_on_what_an_ancestor_holds_is_no_reason() -> None:
     run = Judged(slots=1)
     run.submit(Task("p", writes="x"))
     run.child("p", Task("c", writes="x", uses=uses("db")))
-    assert [type(each) for each in run.why("c").reasons] == [why.LackingCapacity]
+    assert [type(each) for each in run.why("c").reasons] == [why.NoCapacity]
 
 
 def test_a_running_and_an_ended_task_have_no_reasons() -> None:
@@ -204,7 +204,7 @@ def test_a_held_rate_is_held_since_the_hold_and_lets_nothing_through() -> None:
     run.handle(s.HoldRate("api", 50.0), at=5.0)
     run.submit(Task("a", uses="api"), at=6.0)
     [reason] = run.why("a").reasons
-    assert isinstance(reason, why.SpentRate)
+    assert isinstance(reason, why.RateLimited)
     assert (reason.since, reason.free, reason.until) == (5.0, 0, 50.0)
 
 

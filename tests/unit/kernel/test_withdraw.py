@@ -11,7 +11,7 @@ from interlock.model.claim import uses, write
 from interlock.model.limits import Rate
 from interlock.model.outcome import State
 from interlock.model.task import Task
-from interlock.model.why import LackingCapacity
+from interlock.model.why import NoCapacity
 from tests.unit.kernel.judged import Judged, denied, refused, resumed, started
 
 # -- one wait ---------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ def test_whoever_withdraws_goes_on_only_with_a_slot_and_before_anything_new() ->
     assert resumed(run.withdraws("a")) == []
     assert (run.state("a"), run.running()) == (State.RUNNING, ["b"])
     [reason] = run.why("a").reasons
-    assert isinstance(reason, LackingCapacity)
+    assert isinstance(reason, NoCapacity)
     assert reason.resource == "slots"
     run.refuses(s.Answer("a", 1), UnknownTask, "no open question 1")
     told = run.ends("b")

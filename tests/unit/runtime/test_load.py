@@ -12,7 +12,7 @@ from interlock import Auto, Gate, InvalidOption, Load, Runtime, Task, TaskContex
 from interlock.kernel import stimuli as s
 from interlock.model.event import Event
 from interlock.model.throttled import ClosedGate, LoadedMachine
-from interlock.model.why import LackingCapacity
+from interlock.model.why import NoCapacity
 from interlock.testing.simulated_ports import simulated_ports
 from interlock.testing.virtual_run import simulate
 
@@ -200,7 +200,7 @@ def test_auto_adds_slots_while_the_machine_has_room_and_takes_them_away() -> Non
         weather.load = Load(5.0, 5.0)
         await asyncio.sleep(3)
         running.append(rt.progress().running)
-        assert isinstance(rt.why("t99").reasons[0], LackingCapacity)
+        assert isinstance(rt.why("t99").reasons[0], NoCapacity)
 
     play(main, weather, max_parallel=Auto(2, 6))
     assert running == [2, 3, 4, 5, 6, 6, 6, 6, 2, 6]

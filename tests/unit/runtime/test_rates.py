@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from interlock import AgentFailed, InvalidOption, Rate, Retry, Runtime, TaskContext, UnknownResource
-from interlock.model.why import SpentRate
+from interlock.model.why import RateLimited
 from interlock.testing.simulated_ports import simulated_ports
 from interlock.testing.virtual_run import simulate
 
@@ -169,7 +169,7 @@ def test_a_held_rate_stays_held_when_the_run_is_taken_up(tmp_path: Any) -> None:
                 return
             handle = rt.submit(call, id="a", uses="openai")
             reason = handle.why().reasons[0]
-            assert isinstance(reason, SpentRate)
+            assert isinstance(reason, RateLimited)
             assert reason.quota == 3
             assert reason.until >= 3600
             handle.cancel()

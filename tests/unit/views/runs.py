@@ -12,7 +12,7 @@ from interlock.journal.state.run_facts import RunFacts, TaskFacts
 from interlock.model.claim import write
 from interlock.model.outcome import State
 from interlock.model.progress import Progress
-from interlock.model.why import Explanation, HeldClaim, LackingCapacity
+from interlock.model.why import Explanation, HeldClaim, NoCapacity
 
 NOW = 1_000.0
 HOSTILE = (
@@ -73,7 +73,7 @@ def many(count: int, slots: int = 16) -> RunFacts:
 def why(task_id: str) -> Explanation:
     """Somebody holds what it claims, and there is no slot."""
     held = HeldClaim(write("src/a"), "api", write("src/**"), 1, False, "src/a")
-    slots = LackingCapacity("slots", 1, 0, 4, (("api", 1, 1),))
+    slots = NoCapacity("slots", 1, 0, 4, (("api", 1, 1),))
     return Explanation(task_id, State.WAITING, 1, (held, slots), None, ("wait",), 10)
 
 

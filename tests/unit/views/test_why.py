@@ -8,33 +8,35 @@ from typing import get_args
 
 import pytest
 
+from interlock.model import why as why_model
 from interlock.model.claim import write
 from interlock.model.outcome import State
-from interlock.model.why import Explanation, HeldClaim, LackingCapacity, Reason
-from interlock.views.cli.why_json import KINDS, as_json
-from interlock.views.terminal.reasons import brief, briefly
+from interlock.model.why import Explanation, HeldClaim, NoCapacity, Reason
+from interlock.views.cli.why_json import explanation_json
+from interlock.views.terminal.reasons import summarize, summarize_reason
 from interlock.views.terminal.why import explained
 from tests.unit.model.test_why import SENTENCES
 from tests.unit.views.runs import text_of, why
 
 REASONS = [reason for reason, _ in SENTENCES]
+KINDS = {each: each.kind for each in why_model.REASONS}
 NAMES = {
     "unfinished_dependency": "task_id state since",
     "held_claim": "claim holder holder_claim since stopping witness",
     "reserved_claim": "claim older older_claim since overtaken",
-    "lacking_capacity": "resource wanted free capacity holders reserved_for",
-    "spent_rate": "resource wanted free quota window since until",
+    "no_capacity": "resource wanted free capacity holders reserved_for",
+    "rate_limited": "resource wanted free quota window since until",
     "open_breaker": "resource failures last since until",
     "closed_gate": "load cpu memory since",
     "loaded_machine": "slots least most load cpu memory since",
     "paused": "everything since",
     "draining": "since",
     "backoff": "attempts since until",
-    "still_alive": "token since",
+    "previous_attempt_alive": "token since",
     "unanswered_question": "question since",
     "unfinished_task": "task_id state since",
     "stuck_journal": "error since",
-    "not_carried_out": "run_id since",
+    "no_coordinator": "run_id since",
 }
 """Whoever reads the JSON relies on these names: they do not change."""
 
@@ -51,22 +53,22 @@ def test_every_kind_of_reason_is_covered() -> None:
 @pytest.mark.parametrize("reason", REASONS)
 def test_every_reason_is_shown_in_full(reason: Reason) -> None:
     shown = text_of(explained(explanation(reason)), width=500)
-    assert f"  – {reason.said(10.0)}\n" in shown
+    assert f"  – {reason.describe(10.0)}\n" in shown
 
 
 @pytest.mark.parametrize("reason", REASONS)
 def test_every_reason_can_be_said_in_a_few_words(reason: Reason) -> None:
-    said = brief(reason, 10.0)
+    said = summarize_reason(reason, 10.0)
     assert 0 < len(said) <= 70
     assert "None" not in said
 
 
 @pytest.mark.parametrize("reason", REASONS)
 def test_the_json_of_a_reason_has_the_same_content(reason: Reason) -> None:
-    made = json.loads(json.dumps(as_json(explanation(reason)), allow_nan=False))
+    made = json.loads(json.dumps(explanation_json(explanation(reason)), allow_nan=False))
     (found,) = made["reasons"]
     assert list(found) == ["kind", "text", *NAMES[found["kind"]].split()]
-    assert found["text"] == reason.said(10.0)
+    assert found["text"] == reason.describe(10.0)
     for each in fields(reason):
         value = getattr(reason, each.name)
         if isinstance(value, (str, int, float)) or value is None:
@@ -75,8 +77,8 @@ def test_the_json_of_a_reason_has_the_same_content(reason: Reason) -> None:
 
 def test_claims_and_holders_are_records_in_json() -> None:
     held = HeldClaim(write("x"), "a", write("x/**"), 1, False, "x")
-    lacking = LackingCapacity("gpu", 2, 1, 3, (("a", 2, 0.5),))
-    one, two = as_json(explanation(held, lacking))["reasons"]
+    lacking = NoCapacity("gpu", 2, 1, 3, (("a", 2, 0.5),))
+    one, two = explanation_json(explanation(held, lacking))["reasons"]
     assert one["holder_claim"] == (
         {"text": "write x/**", "mode": "write", "resource": "x/**", "amount": 1}
     )
@@ -86,10 +88,10 @@ def test_claims_and_holders_are_records_in_json() -> None:
 def test_the_whole_explanation_is_there_for_people_and_as_json() -> None:
     whole = explanation(*REASONS)
     shown = text_of(explained(whole), width=500)
-    assert "○ b is waiting for 8.0 s" in shown
+    assert "○ b has been waiting for 8.0 s" in shown
     assert "expected to clear in 4.0 s" in shown
     assert "→ cancel 'a'" in shown
-    made = as_json(whole)
+    made = explanation_json(whole)
     assert {key: made[key] for key in made if key != "reasons"} == {
         "task_id": "b",
         "state": "waiting",
@@ -107,11 +109,11 @@ def test_the_whole_explanation_is_there_for_people_and_as_json() -> None:
 def test_a_task_that_nothing_keeps_says_so() -> None:
     free = Explanation("b", State.WAITING, 2.0, (), None, (), 10.0)
     ended = Explanation("b", State.SUCCEEDED, 2.0, (), None, (), 10.0)
-    assert "nothing keeps it from going on" in text_of(explained(free))
+    assert "nothing is keeping it from starting" in text_of(explained(free))
     assert text_of(explained(ended)) == "✓ b succeeded 8.0 s ago\n"
 
 
 def test_the_same_reason_is_said_once_in_few_words() -> None:
     twice = explanation(*why("a").reasons, *why("a").reasons)
-    assert briefly(twice) == "api holds write src/**; no slot is free of 4"
-    assert briefly(None) == ""
+    assert summarize(twice) == "api holds write src/**; all 4 slots are busy"
+    assert summarize(None) == ""

@@ -92,7 +92,7 @@ def _explain(waiting: list[tuple[TaskStatus, TaskFuture]]) -> None:
     for status, future in waiting:
         if future.handle is not None and not future.handle.done():
             found = future.handle.why()
-            status["waits_for"] = [reason.said(found.at) for reason in found.reasons]
+            status["waits_for"] = [reason.describe(found.at) for reason in found.reasons]
 
 
 def _status(name: str, agent_type: str, task: Task, state: str) -> TaskStatus:

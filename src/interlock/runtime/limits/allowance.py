@@ -19,7 +19,7 @@ from functools import partial
 from interlock.errors import ImpossibleClaim, ShuttingDown
 from interlock.kernel.meters import Meter, describe_rate_limit
 from interlock.model.limits import Quota
-from interlock.model.why import SpentRate
+from interlock.model.why import RateLimited
 from interlock.runtime.limits.quota_queue import PATIENCE, QuotaQueue, QuotaWaiter
 
 
@@ -144,7 +144,7 @@ class Allowance:
         if lane.tokens is not None:
             yield lane.tokens, ask.tokens
 
-    def _short(self, ask: QuotaWaiter, now: float) -> Iterator[SpentRate]:
+    def _short(self, ask: QuotaWaiter, now: float) -> Iterator[RateLimited]:
         for meter, amount in self._needs(ask):
             meter.give_back(now)
             if not meter.fits(min(amount, meter.most), ()):
@@ -215,7 +215,7 @@ class Allowance:
         with self._lock:
             now, found = self._clock(), self._lanes[lane]
             ask = next(iter(found.line), None) or QuotaWaiter(found, 1, None, bool)
-            return [each.said(now) for each in self._short(ask, now)]
+            return [each.describe(now) for each in self._short(ask, now)]
 
 
 def _until(due: float, now: float) -> float:

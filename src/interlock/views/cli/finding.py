@@ -14,7 +14,7 @@ from interlock.journal.reader import Reader, Run
 from interlock.journal.state.run_facts import RunFacts, TaskFacts
 from interlock.journal.state.run_fold import RunFold
 from interlock.model.event import Event, Kind
-from interlock.model.why import Explanation, NotCarriedOut, Reason, UnfinishedDependency
+from interlock.model.why import Explanation, NoCoordinator, Reason, UnfinishedDependency
 from interlock.service.project_folder import ProjectFolder
 from interlock.service.run_request import NAMESPACE, from_record
 
@@ -102,7 +102,7 @@ def why_not(facts: RunFacts, task_id: str) -> Explanation:
             if each.id in task.after and not each.state.is_end
         )
         last = max((each.since for each in facts.tasks), default=began)
-        reasons.append(NotCarriedOut(facts.run_id, last - began))
+        reasons.append(NoCoordinator(facts.run_id, last - began))
     help_ = ("interlock run --resume",) if reasons else ()
     return Explanation(
         task.id, task.state, task.since - began, tuple(reasons), None, help_, facts.at - began

@@ -13,12 +13,11 @@ from interlock.journal.state.run_facts import RunFacts, TaskFacts
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import State
 from interlock.model.progress import Progress
-from interlock.model.why import Explanation
+from interlock.model.why import REASONS, Explanation
 from interlock.views.cli.doctor import Finding
 from interlock.views.cli.facts_json import progress_json, run_json, task_json
 from interlock.views.cli.reference_facts import table
-from interlock.views.cli.why_json import KINDS
-from interlock.views.cli.why_json import as_json as why_json
+from interlock.views.cli.why_json import explanation_json
 from interlock.views.terminal.event_lines import event_json
 
 _RUN = {
@@ -126,11 +125,11 @@ def names_in_json() -> Iterator[str]:
     yield table(_checked(_PROGRESS, progress_json(Progress())))
     yield "### why --json\n\nTimes are seconds since the run began.\n"
     explanation = Explanation("", State.WAITING, 0.0, (), None, (), 0.0)
-    yield table(_checked(_WHY, why_json(explanation)))
+    yield table(_checked(_WHY, explanation_json(explanation)))
     yield "| `kind` of a reason | | its fields |\n|---|---|---|"
-    for reason, kind in KINDS.items():
+    for reason in REASONS:
         named = ", ".join(f"`{each.name}`" for each in fields(reason))
-        yield f"| `{kind}` | {(reason.__doc__ or '').splitlines()[0]} | {named} |"
+        yield f"| `{reason.kind}` | {(reason.__doc__ or '').splitlines()[0]} | {named} |"
     yield "\n### events --json\n\nOne object a line.\n"
     event = Event(1, 0.0, Kind.LOGGED, "", None)
     yield table(_checked(_EVENT, event_json(event)))

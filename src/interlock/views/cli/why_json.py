@@ -1,58 +1,21 @@
-"""An explanation as JSON: what `why` says, under names that stay."""
+"""An explanation as JSON: what `interlock why` says, under names that do not change."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import fields
+from dataclasses import Field, fields
 from typing import Any
 
 from interlock.journal.state.run_facts import TaskFacts
 from interlock.model.claim import Claim
 from interlock.model.load import Load
-from interlock.model.throttled import ClosedGate, LoadedMachine, OpenBreaker
-from interlock.model.why import (
-    Backoff,
-    Draining,
-    Explanation,
-    HeldClaim,
-    LackingCapacity,
-    NotCarriedOut,
-    Paused,
-    Reason,
-    ReservedClaim,
-    SpentRate,
-    StillAlive,
-    StuckJournal,
-    UnansweredQuestion,
-    UnfinishedDependency,
-    UnfinishedTask,
-)
-
-KINDS: dict[type[Reason], str] = {
-    UnfinishedDependency: "unfinished_dependency",
-    HeldClaim: "held_claim",
-    ReservedClaim: "reserved_claim",
-    LackingCapacity: "lacking_capacity",
-    SpentRate: "spent_rate",
-    OpenBreaker: "open_breaker",
-    ClosedGate: "closed_gate",
-    LoadedMachine: "loaded_machine",
-    Paused: "paused",
-    Draining: "draining",
-    Backoff: "backoff",
-    StillAlive: "still_alive",
-    UnansweredQuestion: "unanswered_question",
-    UnfinishedTask: "unfinished_task",
-    StuckJournal: "stuck_journal",
-    NotCarriedOut: "not_carried_out",
-}
-"""What each kind of reason is called."""
+from interlock.model.why import Explanation, Reason
 
 
-def as_json(explanation: Explanation, task: TaskFacts | None = None) -> dict[str, Any]:
+def explanation_json(explanation: Explanation, task: TaskFacts | None = None) -> dict[str, Any]:
     """The explanation as JSON. Times are seconds since the run began, as in the explanation.
 
-    `task` says how it ended, if it has.
+    `task` says how the task ended, if it has.
     """
     return {
         "task_id": explanation.task_id,
@@ -71,13 +34,16 @@ def as_json(explanation: Explanation, task: TaskFacts | None = None) -> dict[str
 
 def reason_json(reason: Reason, now: float) -> dict[str, Any]:
     """One reason: its kind, the sentence, and every field under its name in the model."""
-    found = {each.name: _plain(getattr(reason, each.name)) for each in fields(reason)}
-    if isinstance(reason, LackingCapacity):
-        found["holders"] = [
-            {"task_id": task_id, "amount": amount, "since": since}
-            for task_id, amount, since in reason.holders
-        ]
-    return {"kind": KINDS[type(reason)], "text": reason.said(now), **found}
+    values = {each.name: _field_json(each, getattr(reason, each.name)) for each in fields(reason)}
+    return {"kind": reason.kind, "text": reason.describe(now), **values}
+
+
+def _field_json(field: Field[Any], value: Any) -> Any:
+    """The value of a field. Tuples become objects whose names the field's metadata gives."""
+    names = field.metadata.get("items")
+    if names is not None:
+        return [dict(zip(names, each, strict=True)) for each in value]
+    return _plain(value)
 
 
 def _plain(value: Any) -> Any:
@@ -91,5 +57,5 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Load):
         return {"cpu": value.cpu, "memory": value.memory}
     if isinstance(value, float) and not math.isfinite(value):
-        return None  # JSON has no word for it
+        return None  # JSON has no infinity
     return value

@@ -15,7 +15,7 @@ from interlock.views.terminal import bottom, rows
 from interlock.views.terminal.cells import cut, fit, fit_name, spread
 from interlock.views.terminal.lanes import Lanes
 from interlock.views.terminal.looks import LOOKS
-from interlock.views.terminal.reasons import briefly
+from interlock.views.terminal.reasons import summarize
 from interlock.views.terminal.room import Wish, share
 
 Why = Callable[[str], Explanation | None]
@@ -101,7 +101,7 @@ def _parts(facts: RunFacts, why: Why, width: int, lanes: Sequence[TaskFacts | No
 
     def waiting(count: int) -> Iterator[Text]:
         for task in waits[:count]:
-            yield rows.waiting(task, columns, now, briefly(why(task.id)))
+            yield rows.waiting(task, columns, now, summarize(why(task.id)))
 
     return [
         Part(

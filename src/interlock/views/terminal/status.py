@@ -18,7 +18,7 @@ from interlock.views.terminal.figures import about, clock
 from interlock.views.terminal.frame import Why
 from interlock.views.terminal.lanes import in_lane
 from interlock.views.terminal.looks import LOOKS, STOPPING
-from interlock.views.terminal.reasons import briefly, ending
+from interlock.views.terminal.reasons import ending, summarize
 from interlock.views.terminal.spelling import Spelled
 
 _ROWS = 20
@@ -99,7 +99,7 @@ def _running(tasks: list[TaskFacts], now: float) -> Iterator[tuple[Text, ...]]:
 def _queued(tasks: list[TaskFacts], why: Why, now: float) -> Iterator[tuple[Text, ...]]:
     for task in tasks[:_ROWS]:
         look = LOOKS[task.state]
-        reason = task.question if task.state is State.NEEDS_YOU else briefly(why(task.id))
+        reason = task.question if task.state is State.NEEDS_YOU else summarize(why(task.id))
         yield (
             _name(task, look.mark, look.style),
             shown(task.agent, "dim"),

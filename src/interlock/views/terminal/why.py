@@ -10,7 +10,7 @@ from rich.text import Text
 from interlock.journal.state.run_facts import TaskFacts
 from interlock.model.duration import span
 from interlock.model.outcome import State
-from interlock.model.why import Explanation
+from interlock.model.why import Explanation, describe_state
 from interlock.views.terminal import safe
 from interlock.views.terminal.cells import shown
 from interlock.views.terminal.looks import LOOKS
@@ -22,27 +22,22 @@ def explained(explanation: Explanation, task: TaskFacts | None = None) -> Render
     """The whole answer to `interlock why`; `task` says how it ended, if it has."""
     look = LOOKS[explanation.state]
     name = safe.line(explanation.task_id), "bold"
-    time = span(explanation.at - explanation.since)
-    said = (
-        f" {look.word} {time} ago"
-        if explanation.state.is_end
-        else f" {explanation.state.phrase} for {time}"
-    )
-    head = Text.assemble((look.mark, look.style), " ", name, said)
+    age = describe_state(explanation.state, explanation.at - explanation.since)
+    head = Text.assemble((look.mark, look.style), " ", name, f" {age}")
     if not explanation.reasons and not explanation.state.is_end:
-        head.append(": nothing keeps it from going on", "dim")
+        head.append(": nothing is keeping it from starting", "dim")
     parts: list[RenderableType] = [head]
     if task is not None and explanation.state.is_end:
         parts += _ended(task)
     if explanation.reasons:
-        reasons = [shown(reason.said(explanation.at)) for reason in explanation.reasons]
+        reasons = [shown(reason.describe(explanation.at)) for reason in explanation.reasons]
         parts += [Text(), _bullets(reasons, "–")]
     late = explanation.clears_at is not None and explanation.clears_at <= explanation.at
     if explanation.clears_at is not None and explanation.reasons and not late:
         clears = span(explanation.clears_at - explanation.at)
         parts += [Text(), Padding(Text(f"expected to clear in {clears}"), (0, 0, 0, 2))]
     if explanation.suggestions:
-        parts += [Text(), Padding(Text("could help", "bold"), (0, 0, 0, 2))]
+        parts += [Text(), Padding(Text("suggestions", "bold"), (0, 0, 0, 2))]
         parts.append(_bullets([shown(each) for each in explanation.suggestions], "→"))
     return Spelled(Group(*parts))
 

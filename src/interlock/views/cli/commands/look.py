@@ -22,7 +22,7 @@ from interlock.views.cli.facts_json import run_json
 from interlock.views.cli.finding import Following, facts_of, last_run, task_of, why_not
 from interlock.views.cli.log_file import follow_log, read_log
 from interlock.views.cli.printing import print_json
-from interlock.views.cli.why_json import as_json as why_json
+from interlock.views.cli.why_json import explanation_json
 from interlock.views.terminal import safe
 from interlock.views.terminal import status as status_view
 from interlock.views.terminal import why as why_view
@@ -80,7 +80,7 @@ def why(
         with contextlib.suppress(NotRunning):
             explanation = ask(place.folder, "why", task=found.id)
     if as_json:
-        print_json(why_json(explanation, found))
+        print_json(explanation_json(explanation, found))
     else:
         make_console().print(why_view.explained(explanation, found))
     return 0
