@@ -101,8 +101,8 @@ def test_one_task_of_an_agent_type_runs_at_a_time(queue: TaskQueue) -> None:
         second = queue.submit_task(AgentTask("architect", "", [], lambda: 2))
         assert queue.get_status()["running_agents"] == ["architect"]
         assert not second.done()
-        assert str(second.why()).startswith("architect#2 is waiting")
-        assert "architect#1 holds agent architect!" in str(second.why())
+        assert str(second.why()).startswith("architect#2 has been waiting")
+        assert "architect#1 has held agent architect!" in str(second.why())
     assert (first.result(), second.result()) == ("done", 2)
 
 
@@ -153,7 +153,7 @@ def test_no_more_than_max_parallel_run_at_once(tmp_path: Path) -> None:
         status = queue.get_status()
         assert status["running_agents"] == ["a", "b"]
         assert status["queued_tasks"] == 1
-        assert "no slot is free" in status["tasks"][-1]["waits_for"][0]
+        assert "all 2 slots are busy" in status["tasks"][-1]["waits_for"][0]
         two.let_go.set()
         assert third.result() == 0
 
@@ -241,7 +241,7 @@ def test_a_task_comes_after_those_it_names_by_id_or_future(queue: TaskQueue) -> 
         second = queue.submit_task(AgentTask("b", "", [], lambda: 2, after=[first], id="second"))
         third = queue.submit_task(AgentTask("c", "", [], lambda: 3, after="second"))
         assert queue.get_status()["queued_tasks"] == 2
-        assert "comes after second" in str(third.why())
+        assert "depends on second" in str(third.why())
     assert (second.result(), third.result()) == (2, 3)
 
 
@@ -288,7 +288,7 @@ def test_a_timeout_answers_at_once_and_the_files_stay_held_until_the_thread_ends
         assert status["running_agents"] == ["a"]
         assert status["running_files"] == ["src/"]
         assert status["tasks"][0]["state"] == "stopping"
-        assert "was told to stop and is not gone" in status["tasks"][1]["waits_for"][0]
+        assert "was told to stop and has not exited" in status["tasks"][1]["waits_for"][0]
         assert not waiting.done()
     assert waiting.result() == 1
 
@@ -360,7 +360,7 @@ def test_the_status_names_each_task_with_its_files_and_what_it_waits_for(
     assert (waiting["id"], waiting["state"]) == ("developer#1", "waiting")
     assert waiting["description"] == "implement it"
     assert waiting["files"] == ["docs/", "src/"]
-    assert waiting["waits_for"][0].startswith("architect#1 holds write docs/spec.md")
+    assert waiting["waits_for"][0].startswith("architect#1 has held write docs/spec.md")
 
 
 def test_what_is_wrong_with_a_task_raises_at_once_and_queues_nothing(queue: TaskQueue) -> None:

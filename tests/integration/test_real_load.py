@@ -39,7 +39,7 @@ def test_a_gate_and_bounds_work_on_the_real_machine() -> None:
         async with Runtime(Auto(1, 4), gate=Gate(memory=0.01)) as rt:
             handles = [rt.submit(agent) for _ in range(4)]
             why = str(rt.why("agent-2"))
-            assert "the gate is closed" in why
+            assert "the gate has been closed" in why
             assert "(at most 0.01 %)" in why
             await handles[0]
             rt.set_gate(Gate(cpu=100, memory=100))

@@ -143,7 +143,7 @@ def test_what_it_claims_stays_held_in_later_calls_until_it_ends(waiting: Waits) 
             assert patient.runtime.handle("next").state is State.WAITING
             why = str(patient.runtime.why("next"))
             assert "stuck of run" in why
-            assert "was told to stop and is not gone" in why
+            assert "was told to stop and has not exited" in why
             waiting.let_go.set()
             assert await later == ["next"]
 

@@ -114,14 +114,19 @@ class NoCapacity:
 
     def describe(self, now: float) -> str:
         if self._is_slots and not self.free and self.holders:
-            return f"{self._busy}: {', '.join(holder for holder, _, _ in self.holders)}"
+            busy = ", ".join(holder for holder, _, _ in self.holders)
+            if self.capacity == 1:
+                return f"the only {self._slot} is busy: {busy}"
+            return f"all {self.capacity} {self.resource} are busy: {busy}"
         holders = ", ".join(f"{task_id} ({amount})" for task_id, amount, _ in self.holders)
         held = f", held by {holders}" if holders else ""
         return f"needs {self._wanted}; {self.free} of {self.capacity} free{held}{self._kept(str)}"
 
     def summarize(self, now: float, name: Naming = str) -> str:
-        if self._is_slots and not self.free and self.capacity:
-            return self._busy
+        if self._is_slots and not self.free and self.capacity == 1:
+            return f"the only {self._slot} is busy"
+        if self._is_slots and not self.free:
+            return f"all {self.capacity} {self.resource} are busy"
         return f"needs {self._wanted}: {self.free} free{self._kept(name)}"
 
     @property
@@ -131,12 +136,6 @@ class NoCapacity:
     @property
     def _slot(self) -> str:
         return self.resource.replace("slots", "slot", 1)
-
-    @property
-    def _busy(self) -> str:
-        if self.capacity == 1:
-            return f"the only {self._slot} is busy"
-        return f"all {self.capacity} {self.resource} are busy"
 
     @property
     def _wanted(self) -> str:
@@ -299,10 +298,7 @@ class NoCoordinator:
     since: float
 
     def describe(self, now: float) -> str:
-        return (
-            f"run {self.run_id} was interrupted {span(now - self.since)} ago; "
-            "resume it with `interlock run --resume`"
-        )
+        return f"run {self.run_id} was interrupted {span(now - self.since)} ago"
 
     def summarize(self, now: float, name: Naming = str) -> str:
         return "the run was interrupted"

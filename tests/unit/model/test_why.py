@@ -60,7 +60,7 @@ SENTENCES: list[tuple[why.Reason, str]] = [
     ),
     (
         why.NoCoordinator("7f3a", 1),
-        "run 7f3a was interrupted 9.0 s ago; resume it with `interlock run --resume`",
+        "run 7f3a was interrupted 9.0 s ago",
     ),
     (why.Paused(True, 1), "the run has been paused for 9.0 s"),
     (why.Paused(False, 1), "the task has been paused for 9.0 s"),

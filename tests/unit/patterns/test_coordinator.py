@@ -335,8 +335,8 @@ def test_why_explains_who_waits_for_a_group_a_test_a_file_or_a_place() -> None:
             one = asyncio.create_task(coord.execute(parts, "T"))
             two = asyncio.create_task(coord.execute([part(4, is_test=True)], "T"))
             await asyncio.sleep(1)
-            assert "comes after T:group 1, which is running" in str(coord.runtime.why("T/3"))
-            assert "T/1 holds write src/" in str(coord.runtime.why("T/2"))
+            assert "depends on T:group 1, which has been running" in str(coord.runtime.why("T/3"))
+            assert "T/1 has held write src/" in str(coord.runtime.why("T/2"))
             assert "T/1 holds tests run alone" in str(coord.runtime.why("T/4"))
             await one
             await two

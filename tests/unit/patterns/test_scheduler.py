@@ -184,8 +184,8 @@ def test_what_a_timed_out_thread_claims_stays_its_own_until_it_ends() -> None:
             later = asyncio.create_task(running.run([world.agent("a2"), world.agent("b")]))
             await asyncio.sleep(1)
             assert world.ended == ["b"]  # a2 wants the same file
-            assert "a1 holds write a.txt" in str(running.runtime.why("a2"))
-            assert "was told to stop and is not gone" in str(running.runtime.why("a2"))
+            assert "a1 has held write a.txt" in str(running.runtime.why("a2"))
+            assert "was told to stop and has not exited" in str(running.runtime.why("a2"))
             assert await later == ["a2", "b"]
             assert world.ended == ["b", "a1", "a2"]
 

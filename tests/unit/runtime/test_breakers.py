@@ -121,7 +121,7 @@ def test_why_says_which_breaker_and_until_when() -> None:
         await asyncio.sleep(10)
         why = rt.why("t3")
         assert isinstance(why.reasons[0], OpenBreaker)
-        said = f"{NAME} is open for 10 s: 3 failures in a row, the last one: OSError: 503;"
+        said = f"{NAME} has been open for 10 s: 3 failures in a row, the last one: OSError: 503;"
         assert f"{said} one attempt may try in 20 s" in str(why)
         assert why.clears_at == pytest.approx(33.0)
         await asyncio.sleep(20.5)

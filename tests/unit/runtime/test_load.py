@@ -101,7 +101,7 @@ def test_why_gives_the_gate_with_the_figures_of_now() -> None:
         await asyncio.sleep(0.2)
         why = rt.why("t1")
         assert [type(each) for each in why.reasons] == [ClosedGate]
-        said = "the gate is closed for 1.1 s: CPU at 99 % (at most 90 %)"
+        said = "the gate has been closed for 1.1 s: CPU at 99 % (at most 90 %)"
         assert f"{said}, memory at 61 % (at most 80 %)" in str(why)
 
     play(main, weather, gate=Gate(cpu=90, memory=80))
@@ -195,7 +195,7 @@ def test_auto_adds_slots_while_the_machine_has_room_and_takes_them_away() -> Non
         running.append(rt.progress().running)
         why = rt.why("t99")
         assert [type(each) for each in why.reasons] == [LoadedMachine]
-        assert "the load allows 2 of 6 slots" in str(why)
+        assert "the load has allowed only 2 of 6 slots" in str(why)
         assert "CPU at 95 % (at most 80 %)" in str(why)
         weather.load = Load(5.0, 5.0)
         await asyncio.sleep(3)

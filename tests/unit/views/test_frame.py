@@ -112,7 +112,7 @@ def test_a_question_comes_first_and_says_how_to_answer() -> None:
 def test_what_waits_says_why() -> None:
     rows = plain(run(task("a")))
     assert any(
-        "○ a" in row and "api holds write src/**; no slot is free of 4" in row for row in rows
+        "○ a" in row and "api holds write src/**; all 4 slots are busy" in row for row in rows
     )
 
 
