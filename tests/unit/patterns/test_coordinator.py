@@ -337,7 +337,7 @@ def test_why_explains_who_waits_for_a_group_a_test_a_file_or_a_place() -> None:
             await asyncio.sleep(1)
             assert "depends on T:group 1, which has been running" in str(coord.runtime.why("T/3"))
             assert "T/1 has held write src/" in str(coord.runtime.why("T/2"))
-            assert "T/1 holds tests run alone" in str(coord.runtime.why("T/4"))
+            assert "T/1 has held tests run alone" in str(coord.runtime.why("T/4"))
             await one
             await two
             assert coord.runtime.handle("T/3").state is State.SUCCEEDED
