@@ -445,7 +445,7 @@ def test_why_explains_what_waits_and_the_events_tell_of_everything() -> None:
             pool.runtime.listen(lambda event: seen.append((event.kind, event.task_id)))
             batch = asyncio.create_task(pool.run_parallel_tasks(tasks("a", "a")))
             await asyncio.sleep(1)
-            assert "a#1 holds session a@" in str(pool.runtime.why("a#2"))
+            assert "a#1 has held session a@" in str(pool.runtime.why("a#2"))
             await batch
             assert (Kind.STARTED, "a#2") in seen
             assert (Kind.SETTLED, "a#2") in seen
