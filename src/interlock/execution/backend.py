@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from interlock.execution.ending import Ending
+from interlock.execution.workspaces.port import PreparedWorkspace
 from interlock.model.command import Command
 from interlock.model.redaction import Redaction
 
@@ -54,7 +55,10 @@ class CommandJob(NamedTuple):
     """What a command has to know of the task it is run for."""
 
     command: Command
-    workspace: Path
+    root: Path
+    """The project folder: the attempt's log and TMPDIR are below its `.interlock`."""
+    workspace: PreparedWorkspace
+    """Where the program works."""
     run_id: str
     task_id: str
     attempt: int
@@ -87,6 +91,8 @@ class AttemptJob(NamedTuple):
     """The agent itself and its arguments, for backends that cannot use a closure."""
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] | None = None
+    workspace: PreparedWorkspace | None = None
+    """Where the attempt works, if the runtime has prepared that."""
     command_job: CommandJob | None = None
     """Of commands only."""
     marks: Mapping[str, str] = MappingProxyType({})

@@ -1,36 +1,67 @@
-"""Attempts that are not gone: started and stopped through backends, which report to here."""
+"""Attempts that are not gone: prepared, started, stopped, and reported to the kernel when they end.
+
+    Start ──▶ prepare ──▶ backend ──▶ ended ──▶ audit ──▶ release ──▶ Ended, Gone for the kernel
+                 └─ Stop ──────────────────────────────────┘
+
+Why it is right. An attempt is in `alive` from its start until its workspace has been released;
+only then is it reported as gone, and only that report releases its claims. Every way out of the
+steps above leads through `_exit`, which takes the workspace out of the state and releases it: no
+workspace is released twice. A backend has the job exactly while `context._backend` is set, so a
+stop reaches either the backend or the running step, never neither.
+
+What an attempt costs here with a workspace that answers at once: one dictionary entry, its context
+and its state, and no asyncio task. Known limit: the timeout of an attempt includes its prepare and
+its audit.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from random import Random
 from typing import Any, Protocol
 
-from interlock.errors import AgentFailed, AttemptOver, InvalidOption, UnknownResource
-from interlock.execution.backend import AttemptJob, Backend, CommandJob, Launched, marks
+from interlock.errors import AttemptOver
+from interlock.execution.backend import Backend, Launched
 from interlock.execution.call_spec import BackendKind
 from interlock.execution.ending import Ending, raised
+from interlock.execution.workspaces.port import (
+    PreparedWorkspace,
+    ReleaseReason,
+    WorkspaceAudit,
+    WorkspaceRelease,
+    WorkspaceRequest,
+    Workspaces,
+)
+from interlock.execution.workspaces.shared import SharedWorkspaces
 from interlock.journal.sqlite import SqliteJournal
 from interlock.kernel import stimuli as s
 from interlock.kernel.instructions import Start, Stop
 from interlock.model.claim import Claim
-from interlock.model.command import Command
 from interlock.model.event import Kind
-from interlock.model.outcome import ErrorRecord, State
+from interlock.model.outcome import State
 from interlock.model.redaction import Redaction
 from interlock.model.task import Task
+from interlock.runtime.attempt_jobs import make_job
+from interlock.runtime.attempt_state import AttemptState
 from interlock.runtime.conditions import Conditions
-from interlock.runtime.context import CURRENT, ContextRun, TaskContext
-from interlock.runtime.data import copied, delivered
+from interlock.runtime.context import ContextRun, TaskContext
+from interlock.runtime.ending_checks import (
+    with_own_value,
+    with_prefix,
+    with_rate_held,
+    with_storable_value,
+)
+from interlock.runtime.log import Log
 from interlock.runtime.orphans import Orphan, keep_orphan
-from interlock.runtime.output import validated
 from interlock.runtime.project import ProjectAgents
-from interlock.runtime.waitable import Waitable
+from interlock.runtime.workspace_steps import Then, WorkspaceSteps
 from interlock.system.process_identity import boot_id
+
+_RELEASES = {reason: WorkspaceRelease(reason) for reason in ReleaseReason}
+"""Those without an audit, made once."""
 
 
 class AttemptsRun(ContextRun, Protocol):
@@ -48,6 +79,8 @@ class AttemptsRun(ContextRun, Protocol):
     def broken(self) -> BaseException | None: ...
     @property
     def conditions(self) -> Conditions: ...
+    @property
+    def log(self) -> Log: ...
 
     def report(self, report: s.Ended | s.Gone) -> None:
         """An attempt has ended or is gone."""
@@ -68,6 +101,8 @@ class Attempts:
         self.alive: dict[int, TaskContext] = {}
         """By token."""
         self.backends: Mapping[BackendKind, Backend] = {}
+        self.workspaces: Workspaces = SharedWorkspaces(run.workspace.root)
+        self._steps = WorkspaceSteps(run.loop)
         self._called_off: set[int] = set()
         """Tokens of attempts that were told to stop before their start was in the journal."""
         self._endings: dict[str, Ending] = {}
@@ -79,89 +114,11 @@ class Attempts:
         self.fatal: tuple[str, BaseException] | None = None
         """The first task that ran out of memory or stack, and with what."""
 
-    def start(self, start: Start) -> None:
-        """Begin an attempt."""
-        if start.token in self._called_off:
-            self._called_off.remove(start.token)
-            self._run.report(s.Gone(start.task_id, start.token))
-            return
-        handle = self._run.tasks.named(start.task_id)
-        context = TaskContext(self._run, handle, start.attempt, start.token)
-        self.alive[start.token] = context
-        spec, task = handle._call_spec, handle.task
-        assert spec is not None, "a task that is only remembered cannot start"
-        context._backend = backend = self.backends[spec.backend]
-        try:
-            args, kwargs = self._arguments(task)
-            if spec.wants_context:
-                args = (context, *args)
-            own = handle._submission.context.copy()
-            call = partial(_call, context, spec.call, args, kwargs)
-            name = f"task-{task.id}"
-            job = AttemptJob(start.token, name, call, own, self, spec.call, args, kwargs)
-            if spec.backend in (BackendKind.PROCESS, BackendKind.COMMAND):
-                job = self._with_processes(job, context, spec.backend)
-        except Exception as error:  # noqa: BLE001 - a stranger's data that cannot be copied
-            self.ended(start.token, raised(error))
-            return
-        backend.submit(job)
+    def open(self, backends: Mapping[BackendKind, Backend], workspaces: Workspaces) -> None:
+        """From now on attempts run in these backends and work in these workspaces."""
+        self.backends, self.workspaces = backends, workspaces
 
-    def _with_processes(
-        self, job: AttemptJob, context: TaskContext, place: BackendKind
-    ) -> AttemptJob:
-        """What is asked of attempts that run in processes: that all of them can be found."""
-        disk = self._run.disk
-        return job._replace(
-            command_job=self._command_job(context) if place is BackendKind.COMMAND else None,
-            marks=marks(self._run.run_id, context.task.id),
-            lock=None if disk is None else disk.agents.path,
-        )
-
-    def _command_job(self, context: TaskContext) -> CommandJob:
-        run, task = self._run, context.task
-        return CommandJob(
-            task.agent,
-            run.workspace.root,
-            run.run_id,
-            task.id,
-            context.attempt,
-            context.prompt or "",
-            run.redaction,
-            {} if run.agents is None else run.agents.secrets,
-        )
-
-    def _arguments(self, task: Task) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        args: tuple[Any, ...] = ()
-        kwargs: dict[str, Any] = {}
-        if task.args:
-            args = delivered(task.args, self._result_of)
-        if task.kwargs:
-            kwargs = delivered(dict(task.kwargs), self._result_of)
-        return args, kwargs
-
-    def _result_of(self, task_id: str) -> Any:
-        return self._run.tasks.outcome_of(task_id).result
-
-    def stop(self, stop: Stop) -> None:
-        """Tell an attempt to stop."""
-        context = self.alive.get(stop.token)
-        if context is not None:
-            over = AttemptOver(f"task {stop.task_id!r} was told to stop: {stop.reason}")
-            self._run.requests.end(stop.token, over)
-            if context._backend is not None:
-                context._backend.cancel(stop.token, self.grace)
-
-    def close(self, token: int) -> None:
-        """The outcome of an attempt is decided: it may have no more effects."""
-        context = self.alive.get(token)
-        if context is not None:
-            context.close()
-        else:
-            self._called_off.add(token)
-
-    def open(self, backends: Mapping[BackendKind, Backend]) -> None:
-        """From now on attempts run in these backends."""
-        self.backends = backends
+    # -- looking ----------------------------------------------------------------------------
 
     def context_of(self, token: int) -> TaskContext | None:
         """The context of an attempt that is alive."""
@@ -193,6 +150,96 @@ class Attempts:
             keep_orphan(self._run.workspace.root, orphan)
         return [context.task.id for context in self.alive.values()]
 
+    # -- starting ---------------------------------------------------------------------------
+
+    def start(self, start: Start) -> None:
+        """Begin an attempt: prepare its workspace, then hand it to its backend."""
+        token = start.token
+        if token in self._called_off:
+            self._called_off.remove(token)
+            self._run.report(s.Gone(start.task_id, token))
+            return
+        handle = self._run.tasks.named(start.task_id)
+        context = TaskContext(self._run, handle, start.attempt, token)
+        self.alive[token] = context
+        request = WorkspaceRequest(
+            self._run.run_id, start.task_id, start.attempt, token, handle.task.claims
+        )
+        try:
+            workspace = self.workspaces.prepare(request)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is this attempt's failure
+            self._prepared(context, None, error)
+            return
+        if isinstance(workspace, PreparedWorkspace):  # no asyncio task: most attempts come here
+            self._prepared(context, workspace, None)
+        else:
+            self._take_step(context, workspace, partial(self._prepared, context))
+
+    def _prepared(self, context: TaskContext, workspace: Any, error: BaseException | None) -> None:
+        token = context.token
+        if error is None and not isinstance(workspace, PreparedWorkspace):
+            error = TypeError(f"prepare() answered {workspace!r}, which is no PreparedWorkspace")
+        if error is not None:
+            self.ended(token, with_prefix(raised(error), "the workspace could not be prepared"))
+            return
+        state = context._state
+        state.workspace, context._folder = workspace, workspace.folder
+        if context.cancelled():  # told to stop meanwhile: its agent is not started
+            self._exit(context, state)
+        else:
+            self._launch(context, state, workspace)
+
+    def _launch(
+        self, context: TaskContext, state: AttemptState, workspace: PreparedWorkspace
+    ) -> None:
+        spec = context._handle._call_spec
+        assert spec is not None, "a task that is only remembered cannot start"
+        try:
+            job = make_job(self._run, context, spec, workspace, self)
+        except Exception as error:  # noqa: BLE001 - a stranger's data that cannot be copied
+            self.ended(context.token, raised(error))
+            return
+        state.has_started, state.reason = True, ReleaseReason.STOPPED
+        context._backend = backend = self.backends[spec.backend]
+        backend.submit(job)
+
+    def _take_step(
+        self, context: TaskContext, answer: Any, then: Then, *, cancellable: bool = True
+    ) -> None:
+        """Tell of the answer of a workspace when it is there."""
+        if not isinstance(answer, Awaitable):
+            then(answer, None)
+            return
+        name = f"workspace-{context.task.id}"
+        self._steps.run(context.token, name, answer, then, cancellable=cancellable)
+
+    # -- stopping ---------------------------------------------------------------------------
+
+    def stop(self, stop: Stop) -> None:
+        """Tell an attempt to stop."""
+        context = self.alive.get(stop.token)
+        if context is not None:
+            over = AttemptOver(f"task {stop.task_id!r} was told to stop: {stop.reason}")
+            self._run.requests.end(stop.token, over)
+            self._tell_to_stop(context, self.grace)
+
+    def _tell_to_stop(self, context: TaskContext, grace: float) -> None:
+        if context._backend is not None:
+            context._backend.cancel(context.token, grace)
+        else:
+            self._steps.cancel(context.token)
+
+    def close(self, token: int) -> None:
+        """The kernel has decided the outcome of an attempt: it may have no more effects."""
+        context = self.alive.get(token)
+        if context is None:
+            self._called_off.add(token)
+            return
+        context.close()
+        state = context._state
+        if state.ending is not None:  # it has come too late, as in an audit that takes too long
+            state.ending, state.reason = None, ReleaseReason.STOPPED
+
     def extend(self, token: int, claims: tuple[Claim, ...]) -> None:
         """An attempt was granted more."""
         context = self.alive.get(token)
@@ -201,9 +248,9 @@ class Attempts:
 
     def remind(self, grace: float) -> None:
         """Tell all that are over, and not gone, once more: the run will not wait for long."""
-        for token, context in list(self.alive.items()):
-            if context.cancelled() and context._backend is not None:
-                context._backend.cancel(token, grace)
+        for context in list(self.alive.values()):
+            if context.cancelled():
+                self._tell_to_stop(context, grace)
 
     def none_killable(self) -> bool:
         """Whether all that is alive can only be asked to stop."""
@@ -223,7 +270,7 @@ class Attempts:
     # -- the sink ---------------------------------------------------------------------------
 
     def launched(self, token: int, launched: Launched) -> None:
-        """An attempt has a process: whoever comes after us has to be able to find it."""
+        """An attempt has a process: a later coordinator has to be able to find it."""
         context = self.alive.get(token)
         if context is not None:
             about = {"token": token, "attempt": context.attempt, "boot": boot_id()}
@@ -235,88 +282,124 @@ class Attempts:
         context = self.alive.get(token)
         if context is None:
             return
-        task = context.task
-        if gone and self._was_left(token):
-            return
-        if context.cancelled():  # its outcome was decided when it was told to stop
-            if gone:
-                self._run.report(s.Gone(task.id, token))
-            return
-        context.close()
+        state = context._state
+        # Otherwise its outcome was decided when it was told to stop.
+        if not context.cancelled() and token not in self.orphans:
+            context.close()
+            state.ending = ending = self._checked(context.task, ending)
+            succeeded = ending.status is State.SUCCEEDED
+            if state.has_started:
+                state.reason = ReleaseReason.SUCCEEDED if succeeded else ReleaseReason.FAILED
+            if not gone and not self.workspaces.caps.audits:
+                self._report(context, state, gone=False)
+        if gone:
+            self._exit(context, state)
+
+    def gone(self, token: int) -> None:
+        """Nothing is left of an attempt."""
+        context = self.alive.get(token)
+        if context is not None:
+            self._exit(context, context._state)
+
+    def _checked(self, task: Task, ending: Ending) -> Ending:
         if ending.value is not None or task.output is not None:
-            ending = self._stored(_accepted(ending, task))
+            ending = with_own_value(ending, task)
+            disk = self._run.disk
+            if disk is not None and self._refuses_unserializable:
+                ending = with_storable_value(ending, disk.codec.dumps)
         if ending.rate:
-            ending = self._held(ending)
+            ending = with_rate_held(ending, self._run.rates.hold)
         if ending.exception is not None:
             # Its story is told in the record: what its frames hold need not be kept with it.
             traceback.clear_frames(ending.exception.__traceback__)
             if ending.fatal and self.fatal is None:
                 self.fatal = (task.id, ending.exception)
-        self._endings[task.id] = ending
-        chance = 0.0 if ending.status is State.SUCCEEDED else self._chance.random()
-        self._run.report(
-            s.Ended(task.id, token, ending.status, ending.error, ending.retry_after, chance, gone)
-        )
-
-    def _held(self, ending: Ending) -> Ending:
-        """Have everybody wait who uses the rate that a failure names."""
-        assert ending.error is not None
-        try:
-            self._run.rates.hold(ending.rate, ending.retry_after)
-        except UnknownResource as error:
-            said = f"{ending.error.message} ({error})"
-            return ending._replace(error=replace(ending.error, message=said))
         return ending
 
-    def _stored(self, ending: Ending) -> Ending:
-        """The ending, if its value can be kept; or a failure that says what is in the way."""
-        disk = self._run.disk
-        if disk is None or not self._refuses_unserializable or ending.value is None:
-            return ending
+    # -- the end ----------------------------------------------------------------------------
+
+    def _exit(self, context: TaskContext, state: AttemptState) -> None:
+        """Nothing of the agent is left: audit and release the workspace, then report that."""
+        context._backend = None
+        if state.workspace is None:
+            self._exited(context, state)
+        elif state.has_started and self.workspaces.caps.audits:
+            self._audit(context, state, state.workspace)
+        else:
+            self._release(context, state, None)
+
+    def _audit(
+        self, context: TaskContext, state: AttemptState, workspace: PreparedWorkspace
+    ) -> None:
         try:
-            disk.codec.dumps(ending.value, "result")
-        except Exception as error:  # noqa: BLE001 - a stranger's data may raise anything
-            return raised(error)._replace(error=ErrorRecord("NotStorable", str(error), "", False))
-        return ending
+            audit = self.workspaces.audit(workspace)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is this attempt's failure
+            self._audited(context, state, None, error)
+            return
+        self._take_step(context, audit, partial(self._audited, context, state))
 
-    def gone(self, token: int) -> None:
-        """Nothing is left of an attempt."""
-        context = self.alive.get(token)
-        if context is not None and not self._was_left(token):
-            self._run.report(s.Gone(context.task.id, token))
+    def _audited(
+        self, context: TaskContext, state: AttemptState, audit: Any, error: BaseException | None
+    ) -> None:
+        if error is None and not isinstance(audit, WorkspaceAudit):
+            error = TypeError(f"audit() answered {audit!r}, which is no WorkspaceAudit")
+        ending = state.ending
+        if error is not None and ending is not None and ending.status is State.SUCCEEDED:
+            # What it has changed is not known, so it cannot be taken for a success.
+            state.ending = with_prefix(raised(error), "the workspace could not be audited")
+            state.reason = ReleaseReason.FAILED
+        self._release(context, state, audit if error is None else None)
 
-    def _was_left(self, token: int) -> bool:
-        """Nothing is left of an attempt; whether the run was over before."""
+    def _release(
+        self, context: TaskContext, state: AttemptState, audit: WorkspaceAudit | None
+    ) -> None:
+        workspace, state.workspace = state.workspace, None
+        assert workspace is not None, "a workspace is released once"
+        try:
+            how = (
+                _RELEASES[state.reason] if audit is None else WorkspaceRelease(state.reason, audit)
+            )
+            answer = self.workspaces.release(workspace, how)
+        except Exception as error:  # noqa: BLE001 - it is logged: the attempt is over all the same
+            self._released(context, state, None, error)
+            return
+        if answer is None:
+            self._exited(context, state)
+            return
+        # The outcome is known; only what the attempt holds waits for a release that takes time.
+        if state.ending is not None:
+            self._report(context, state, gone=False)
+        released = partial(self._released, context, state)
+        self._take_step(context, answer, released, cancellable=False)
+
+    def _released(
+        self, context: TaskContext, state: AttemptState, _: Any, error: BaseException | None
+    ) -> None:
+        if error is not None:
+            self._run.log.workspace_not_released(context.task.id, error)
+        self._exited(context, state)
+
+    def _exited(self, context: TaskContext, state: AttemptState) -> None:
+        """Nothing is left of an attempt, nor of its workspace."""
+        token = context.token
         del self.alive[token]
         orphan = self.orphans.pop(token, None)
         if orphan is not None:
             orphan.release()
+        elif state.ending is not None:
+            self._report(context, state, gone=True)
+        else:
+            self._run.report(s.Gone(context.task.id, token))
         if self._run.broken is not None:
             self._run.conditions.look()  # there are no more turns that would do it
-        return orphan is not None
 
-
-def _accepted(ending: Ending, task: Task) -> Ending:
-    """The same ending with our own copy of its value, as the type that it must have."""
-    if ending.status is not State.SUCCEEDED:
-        return ending
-    if isinstance(ending.value, Waitable):
-        what = ending.value.drop()
-        return raised(AgentFailed(f"returned {what} without awaiting it", retryable=False))
-    try:
-        ending = validated(ending, task.output, printed=isinstance(task.agent, Command))
-        return ending._replace(value=copied(ending.value))
-    except RecursionError:
-        return raised(InvalidOption("the result contains itself, or is nested too deeply"))
-    except Exception as error:  # noqa: BLE001 - a stranger's data, or its validation, raised
-        return raised(error)
-
-
-def _call(
-    context: TaskContext,
-    agent: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-) -> Any:
-    CURRENT.set(context)
-    return agent(*args, **kwargs)
+    def _report(self, context: TaskContext, state: AttemptState, *, gone: bool) -> None:
+        """Tell the kernel how an attempt ended."""
+        ending, state.ending = state.ending, None
+        assert ending is not None, "an ending is reported once"
+        task_id, token = context.task.id, context.token
+        self._endings[task_id] = ending
+        chance = 0.0 if ending.status is State.SUCCEEDED else self._chance.random()
+        self._run.report(
+            s.Ended(task_id, token, ending.status, ending.error, ending.retry_after, chance, gone)
+        )

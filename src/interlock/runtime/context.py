@@ -19,6 +19,7 @@ from interlock.model.outcome import Outcome
 from interlock.model.task import Task
 from interlock.model.template import Template
 from interlock.model.usage import Usage
+from interlock.runtime.attempt_state import AttemptState
 from interlock.runtime.claim_paths import Workspace
 from interlock.runtime.data import copied
 from interlock.runtime.handle import Handle
@@ -81,6 +82,7 @@ class TaskContext(Submitting):
     __slots__ = (
         "__weakref__",
         "_backend",
+        "_folder",
         "_handle",
         "_names",
         "_over",
@@ -88,6 +90,7 @@ class TaskContext(Submitting):
         "_results",
         "_run",
         "_session",
+        "_state",
         "attempt",
         "extra",
         "token",
@@ -99,6 +102,10 @@ class TaskContext(Submitting):
         self._over = False
         self._results: Mapping[str, Outcome[Any]] | None = None
         self._backend: Backend | None = None
+        """The backend that has the attempt; None while its workspace is prepared or released."""
+        self._state = AttemptState()
+        self._folder: Path | None = None
+        """Where it works; None until that is prepared."""
         self._renamed: dict[str, str] | None = None
         self._names: dict[str, int] | None = None
         self._session: Session | None = None
@@ -124,8 +131,8 @@ class TaskContext(Submitting):
 
     @property
     def workspace(self) -> Path:
-        """The folder that claims are relative to."""
-        return self._run.workspace.root
+        """The folder that the attempt works in; path claims are relative to it."""
+        return self._folder or self._run.workspace.root
 
     @property
     def session(self) -> Session:
@@ -213,8 +220,8 @@ class TaskContext(Submitting):
         return f"{self.plain_id}/{name}" if count == 1 else f"{self.plain_id}/{name}-{count}"
 
     def runs_on_the_loop(self) -> bool:
-        """Whether it is a coroutine, which nothing runs but its loop."""
-        return isinstance(self._backend, Coroutines)
+        """Whether it is a coroutine, or a step of its workspace: only its loop can run it."""
+        return self._backend is None or isinstance(self._backend, Coroutines)
 
     def close(self) -> None:
         """Its outcome is decided."""

@@ -67,7 +67,7 @@ class Lifecycle:
         shell.note(Kind.RUN_STARTED, "", began)
         await self._coroutines.open(self._task_group_crashed)
         backends = self._ports.backends(shell.loop, self._coroutines, self._orphaned)
-        shell.attempts.open(backends)
+        shell.attempts.open(backends, self._ports.workspaces(shell.workspace.root))
         if shell.remembered is not None and shell.remembered.past is not None:
             take_up(shell, shell.remembered.past, self._when_interrupted)
         for orphan, claims in orphans_in(shell.workspace.root):

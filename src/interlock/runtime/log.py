@@ -61,6 +61,10 @@ class Log:
         about = {"task": task_id, "callback": _name(callback)}
         self._write(logging.ERROR, "callback_failed", about, error)
 
+    def workspace_not_released(self, task_id: str, error: BaseException) -> None:
+        """The workspace of an attempt could not be released; what the attempt held is free."""
+        self._write(logging.ERROR, "workspace_not_released", {"task": task_id}, error)
+
     def unbound(self, tasks: tuple[str, ...]) -> None:
         """Tasks of a run that was taken up, and that the program did not bring again."""
         LOGGER.warning(

@@ -14,6 +14,8 @@ from interlock.execution.call_spec import BackendKind
 from interlock.execution.callables.coroutines import Coroutines
 from interlock.execution.callables.threads import Threads
 from interlock.execution.processes.process_backend import Commands, Processes
+from interlock.execution.workspaces.port import Workspaces
+from interlock.execution.workspaces.shared import SharedWorkspaces
 from interlock.journal.memory import MemoryJournal
 from interlock.journal.port import Journal
 from interlock.journal.sqlite import SqliteJournal
@@ -49,6 +51,8 @@ class Ports:
     backends: Callable[
         [asyncio.AbstractEventLoop, Coroutines, Orphaned], Mapping[BackendKind, Backend]
     ] = real_backends
+    workspaces: Callable[[Path], Workspaces] = SharedWorkspaces
+    """Where attempts work, by the project folder of the run."""
     signals: bool = True
     """Whether there are signals to listen to."""
     journal: Callable[[], Journal] = MemoryJournal

@@ -11,6 +11,7 @@ import pytest
 from interlock.execution.backend import CommandJob
 from interlock.execution.commands.attempt_folder import AttemptFolder, remove_temporary, safe_name
 from interlock.execution.commands.environment import AttemptPaths, as_bytes, filled, variables
+from interlock.execution.workspaces.port import PreparedWorkspace
 from interlock.model.command import command
 from interlock.model.redaction import Redaction
 
@@ -30,7 +31,16 @@ PLACES = AttemptPaths(Path("/w/tmp"), Path("/w/prompt.md"), None)
 
 def command_job(workspace: Path = Path("/w"), **options: Any) -> CommandJob:
     made = command(["echo", "{prompt}"], **options)
-    return CommandJob(made, workspace, "run-1", "build/api", 2, "do it", Redaction(["hunter2222"]))
+    return CommandJob(
+        made,
+        workspace,
+        PreparedWorkspace(workspace),
+        "run-1",
+        "build/api",
+        2,
+        "do it",
+        Redaction(["hunter2222"]),
+    )
 
 
 def test_only_what_is_on_the_list_is_seen() -> None:

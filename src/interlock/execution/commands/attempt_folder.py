@@ -33,7 +33,7 @@ class AttemptFolder:
 
     def __init__(self, command_job: CommandJob, token: int) -> None:
         self._command_job = command_job
-        self._ours = ours = own_folder(command_job.workspace)
+        self._ours = ours = own_folder(command_job.root)
         self._task = safe_name(command_job.task_id)
         self._tmp = ours / "tmp" / f"{command_job.run_id}-{token}"
         self._log: LogFile | None = None
@@ -52,8 +52,8 @@ class AttemptFolder:
 
     @property
     def log_name(self) -> str:
-        """The log, as seen from the workspace."""
-        return self.log.path.relative_to(self._command_job.workspace).as_posix()
+        """The log, relative to the project folder."""
+        return self.log.path.relative_to(self._command_job.root).as_posix()
 
     @contextmanager
     def start(self, text: str) -> Iterator[int]:
@@ -110,9 +110,9 @@ class AttemptFolder:
         return AttemptPaths(tmp, prompt_file, home)
 
 
-def own_folder(workspace: Path) -> Path:
-    """Our folder in a workspace, which no commit is to have in it."""
-    ours = workspace / OURS
+def own_folder(root: Path) -> Path:
+    """Our folder in a project, which is left out of commits."""
+    ours = root / OURS
     ours.mkdir(exist_ok=True)
     with suppress(FileExistsError), open(ours / ".gitignore", "x", encoding="ascii") as file:
         file.write("*\n")
@@ -129,9 +129,9 @@ def safe_name(task_id: str) -> str:
     return f"{name}-{digest[:_DIGEST]}"
 
 
-def remove_temporary(workspace: Path, run_id: str) -> None:
+def remove_temporary(root: Path, run_id: str) -> None:
     """Remove what attempts of a run have left that were cut off. None of them may be alive."""
-    for folder in (workspace / OURS / "tmp").glob(f"{run_id}-*"):
+    for folder in (root / OURS / "tmp").glob(f"{run_id}-*"):
         remove(folder)
 
 

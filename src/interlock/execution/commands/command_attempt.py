@@ -90,7 +90,7 @@ class CommandAttempt(SupervisedAttempt):
         """Run a program until nothing of it is left."""
         call = ProgramCall(
             self._wanted or self.patiently(containment),
-            os.fsencode(self._command_job.workspace),
+            os.fsencode(self._command_job.workspace.folder),
             [argument(each) for each in argv],
             as_bytes(variables(self._command_job, folder.paths, os.environ)),
             raise_limit_of_files(),

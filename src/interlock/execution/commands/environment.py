@@ -53,10 +53,11 @@ def variables(
     if places.home is not None:
         env["HOME"] = str(places.home)
     env["TMPDIR"] = str(places.tmp)
+    env |= command_job.workspace.environment
     for name, value in command.env.items():
         env[name] = filled(value, command_job.prompt, places.prompt_file)
     env["INTERLOCK_ATTEMPT"] = str(command_job.attempt)
-    env["INTERLOCK_WORKSPACE"] = str(command_job.workspace)
+    env["INTERLOCK_WORKSPACE"] = str(command_job.workspace.folder)
     return env | marks(command_job.run_id, command_job.task_id)
 
 

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -31,6 +32,7 @@ from interlock.execution.processes.supervised_attempt import (
 from interlock.execution.processes.supervisor import USUAL
 from interlock.execution.processes.sweep import sweep
 from interlock.execution.processes.wire import frame, pack_call, unpack_ending
+from interlock.execution.workspaces.port import NO_VARIABLES
 from interlock.model.outcome import ErrorRecord, State
 from interlock.system.process_table import members
 
@@ -75,8 +77,12 @@ class FunctionAttempt(SupervisedAttempt):
                 stdin=subprocess.DEVNULL,
                 pass_fds=fds if lock is None else (*fds, lock),
                 start_new_session=True,  # Ctrl-C is for us: we tell the agents
-                env={**os.environ, **self.job.marks},
+                env={**os.environ, **self._workspace_variables(), **self.job.marks},
             )
+
+    def _workspace_variables(self) -> Mapping[str, str]:
+        workspace = self.job.workspace
+        return NO_VARIABLES if workspace is None else workspace.environment
 
     def _follow(
         self, supervised: SupervisorLink, work: socket.socket, call: bytes
