@@ -107,18 +107,18 @@ async def test_what_a_task_said_before_it_was_cut_off_is_said_once(workspace: Pa
     async with Runtime(journal=workspace / "j.db") as rt:
         before, after = Sessions(), Sessions()
         session = await before.create(rt, Session("s", agent_id="a"))
-        await before.said(rt, session, "a#1", "one", "1")
-        await before.said(rt, session, "a#2", "two", "2")
-        assert [each.content for each in after.entered(rt, "s", "a#3").messages] == [
+        await before.add_exchange(rt, session, "a#1", "one", "1")
+        await before.add_exchange(rt, session, "a#2", "two", "2")
+        assert [each.content for each in after.enter(rt, "s", "a#3").messages] == [
             *("one", "1", "two", "2"),
         ]
-        again = after.entered(rt, "s", "a#2")
+        again = after.enter(rt, "s", "a#2")
         assert [each.content for each in again.messages] == ["one", "1"]
-        await after.said(rt, again, "a#2", "two", "2")
+        await after.add_exchange(rt, again, "a#2", "two", "2")
         kept = Sessions().find(rt, "s")
         assert kept is not None
         assert [each.content for each in kept.messages] == ["one", "1", "two", "2"]
-        await after.forget(rt, "s")
+        await after.delete(rt, "s")
         assert Sessions().find(rt, "s") is None
         assert list(rt.records("session s").items()) == []
 

@@ -23,7 +23,7 @@ from interlock.model.load import Gate
 from interlock.model.outcome import Outcome
 from interlock.model.progress import Progress
 from interlock.model.task import Task
-from interlock.model.why import Explanation
+from interlock.model.why import Explanation, Reason
 from interlock.plan.records import Plan, Project
 from interlock.runtime.claim_paths import Workspace
 from interlock.runtime.handle import Handle, Running
@@ -331,6 +331,20 @@ class Runtime(Submitting):
         if not callable(listener):
             raise InvalidOption(f"a listener is a function that takes an event, not {listener!r}")
         return self._call(self._shell.events.listen, listener)
+
+    def on_throttle(self, listener: Callable[[str, Reason | None], None]) -> Callable[[], None]:
+        """Have a function called when a limit gives out less, and when it is as before.
+
+        It gets the name of the resource, and the reason (an OpenBreaker, a ClosedGate, a
+        LoadedMachine) or None. It is called as a listener of events is, after the decision is
+        durable; call what is returned to end it.
+        """
+
+        def hear(event: Event) -> None:
+            if isinstance(event.data, s.Throttle):
+                listener(event.data.resource, event.data.because)
+
+        return self.listen(hear)
 
     @property
     def unsubmitted(self) -> tuple[str, ...]:

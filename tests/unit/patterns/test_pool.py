@@ -172,7 +172,7 @@ def test_sessions_are_isolated_and_belong_to_one_agent() -> None:
                 [*tasks("a", session_id="s"), *tasks("b", session_id="s"), *tasks("b")]
             )
             assert again[0]["output"] == ("s", 2)
-            assert again[1]["error"] == "session 's' belongs to agent 'a', and not to 'b'"
+            assert again[1]["error"] == "session 's' belongs to agent 'a', not 'b'"
             assert again[2]["output"] == (names[1], 2)
             kept = dict(pool.runtime.records("sessions").items())
             assert kept["s"] == {

@@ -20,7 +20,7 @@ from interlock import (
     ShuttingDown,
     TaskContext,
 )
-from interlock.patterns.roundtable.prompt import Turn, prompt_for
+from interlock.patterns.roundtable.prompt import DiscussionTurn, prompt_for
 from interlock.testing.virtual_run import simulate
 from tests.unit.patterns.groups import played
 from tests.unit.patterns.pools import Cast, agents, of, pool_of, resting, stuck, tasks
@@ -223,7 +223,7 @@ def test_a_history_that_is_too_long_loses_its_oldest_turns_and_the_prompt_says_w
     ],
 )
 def test_what_is_left_out_is_named_by_rounds_and_speakers(most: int, left_out: str | None) -> None:
-    said = [Turn(number, each, "x" * 100) for number in (1, 2, 3) for each in "abc"]
+    said = [DiscussionTurn(number, each, "x" * 100) for number in (1, 2, 3) for each in "abc"]
     lines = prompt_for(4, 4, "x", said, most).splitlines()
     noted = [each for each in lines if each.startswith("[Left out")]
     assert noted == ([f"[Left out, because it is too long: {left_out}]"] if left_out else [])

@@ -1,4 +1,4 @@
-"""`SessionManager` and `ChatEngine`: to talk to one agent, without a pool."""
+"""`SessionManager` and `ChatEngine`: conversations with single agents, without a pool."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from interlock.errors import AgentError, InvalidOption
 from interlock.model.duration import Duration, seconds
 from interlock.model.limits import Breaker
 from interlock.model.outcome import State
-from interlock.patterns.pool.engine import Engine, Options
+from interlock.patterns.pool.agent_engine import AgentEngine, EngineOptions, message_id
 from interlock.patterns.pool.engine_config import AgentFactory, EngineConfig
-from interlock.patterns.pool.member import Member, Question
+from interlock.patterns.pool.pooled_agent import AgentMessage, PooledAgent
+from interlock.patterns.pool.sessions import check_owner
 from interlock.runtime.ports import Ports
 from interlock.runtime.runtime import Runtime
 from interlock.runtime.session import Session
 
 
 class SessionManager:
-    """Sessions that outlive a program as far as their journal does.
+    """Sessions that outlive the program if they have a journal.
 
     The options are those of `AgentPool`. It can be used as it is, from the first call until
     `shutdown()`; `async with` shuts it down.
@@ -38,11 +39,9 @@ class SessionManager:
         breaker: Breaker | None = None,
         ports: Ports | None = None,
     ) -> None:
-        options = Options(
-            max_concurrent, journal, resume, workspace, grace, breaker or Breaker(), ports
-        )
-        self.engine = Engine(config, agent_factory, options)
-        self._members: dict[str, Member] = {}
+        options = EngineOptions(max_concurrent, journal, resume, workspace, grace, breaker, ports)
+        self.engine = AgentEngine(config, agent_factory, options)
+        self._agents: dict[str, PooledAgent] = {}
         """By session: two sessions of one agent may have different models."""
 
     async def create_session(
@@ -54,7 +53,7 @@ class SessionManager:
         *,
         session_id: str | None = None,
     ) -> Session:
-        """A new session of an agent; what is left out comes from the configuration."""
+        """Create a session of an agent; what is left out comes from the configuration."""
         given = {"agent_id": agent_id, "model": model, "system_prompt": system_prompt}
         entry = self.engine.maker.entry(given, f"a session of agent {agent_id!r}")
         runtime = await self.engine.open()
@@ -67,10 +66,10 @@ class SessionManager:
         return await sessions.create(runtime, session)
 
     async def get_session(self, session_id: str) -> Session:
-        """A session by its name; AgentError if there is none."""
+        """A session by its id; AgentError if there is none."""
         found = self.engine.sessions.find(await self.engine.open(), session_id)
         if found is None:
-            raise AgentError(f"there is no session {session_id!r}; make it with create_session()")
+            raise AgentError(f"there is no session {session_id!r}; create it with create_session()")
         return found
 
     async def list_sessions(self, agent_id: str | None = None) -> list[Session]:
@@ -78,15 +77,15 @@ class SessionManager:
         found = self.engine.sessions.all(await self.engine.open())
         return [each for each in found if agent_id in (None, each.agent_id)]
 
-    def member(self, session: Session) -> Member:
-        """The agent of a session, for whoever talks to it: one for all of them."""
-        member = self._members.get(session.session_id)
-        if member is None:
+    def agent_of(self, session: Session) -> PooledAgent:
+        """For chats: the agent of a session, which all of them share."""
+        agent = self._agents.get(session.session_id)
+        if agent is None:
             about = {"model": session.model, "system_prompt": session.system_prompt}
             given = {"agent_id": session.agent_id, **about}
             entry = self.engine.maker.entry(given, f"session {session.session_id!r}")
-            member = self._members[session.session_id] = Member(entry)
-        return member
+            agent = self._agents[session.session_id] = PooledAgent(entry)
+        return agent
 
     @property
     def runtime(self) -> Runtime:
@@ -94,7 +93,7 @@ class SessionManager:
         return self.engine.runtime
 
     async def shutdown(self, timeout: Duration = 30.0) -> list[str]:
-        """Cancel what runs and end; the agents that would not stop. Twice is fine."""
+        """Cancel running work and end; returns the agents that did not stop. Idempotent."""
         return await self.engine.close(seconds(timeout, "timeout"))
 
     async def __aenter__(self) -> Self:
@@ -108,7 +107,7 @@ class SessionManager:
 class ChatEngine:
     """Sends messages to agents, each in one of its sessions.
 
-    Without `sessions` it has a SessionManager of its own, made from the other options.
+    Without `sessions` it makes a SessionManager of its own from the other options.
     """
 
     def __init__(
@@ -134,35 +133,31 @@ class ChatEngine:
         timeout: Duration = 300.0,
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Say something in a session; what the agent answers.
+        """Send a message in a session; returns what the agent answers.
 
-        Messages of one session are answered one at a time, in their order. Raises AgentError if
-        the agent fails, runs out of time, or the session is another agent's. Cancelling it cancels
-        the work.
+        Messages of one session are answered one at a time, in order. Raises AgentError if the
+        agent fails or times out, or if the session belongs to another agent. Cancelling the call
+        cancels the work.
         """
         if not isinstance(content, str):
-            raise InvalidOption(f"content is {content!r}; it is text")
+            raise InvalidOption(f"content is {content!r}; it must be text")
         limit = seconds(timeout, "timeout")
         session = await self.sessions.get_session(session_id)
-        if session.agent_id != agent_id:
-            raise AgentError(
-                f"session {session_id!r} belongs to agent {session.agent_id!r}, not {agent_id!r}",
-                agent_id,
-            )
-        engine, member = self.sessions.engine, self.sessions.member(session)
-        name = engine.names.message(session_id)
-        question = Question(member, session, content, kwargs or {}, name, limit)
-        (outcome,) = await engine.ask(await engine.open(), [question])
+        check_owner(session, agent_id)
+        engine, agent = self.sessions.engine, self.sessions.agent_of(session)
+        runtime = await engine.open()
+        task_id = message_id(runtime, session_id)
+        message = AgentMessage(agent, session, content, kwargs or {}, task_id, limit)
+        (outcome,) = await engine.send(runtime, [message])
         if outcome.succeeded:
             return outcome.result
-        refused = engine.outages.turned_away(outcome.task_id)
         late = f"no answer within {limit:g} s" if outcome.status is State.TIMED_OUT else ""
         raise AgentError(
-            f"agent {agent_id!r}: {refused or late or outcome.reason}", agent_id
+            f"agent {agent_id!r}: {late or outcome.reason}", agent_id
         ) from outcome.exception
 
     async def shutdown(self, timeout: Duration = 30.0) -> list[str]:
-        """Cancel what runs and end; the agents that would not stop. Twice is fine."""
+        """Cancel running work and end; returns the agents that did not stop. Idempotent."""
         return await self.sessions.shutdown(timeout)
 
     async def __aenter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Who the agents of a pool are: what is configured, what an entry says, and how one is made."""
+"""The agents of a pool: what is configured, what an entry says, and how an agent is made."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from interlock.runtime.within import within
 
 Entry = Mapping[str, Any]
 AgentFactory = Callable[[dict[str, Any]], Any]
-"""Called with an entry (`agent_id`, `model`, `system_prompt`, and whatever else it has); returns
-an agent. Async, or blocking: then it is called in a thread."""
+"""Called with an entry (`agent_id`, `model`, `system_prompt` and its other keys); returns an agent.
+It may be async, or blocking: then it is called in a thread."""
 
 
 @dataclass(frozen=True)
 class EngineConfig:
-    """Agents by id, and what holds for all of them.
+    """The configured agents by id, and the defaults for all agents.
 
-    An agent is configured with `model`, `system_prompt`, `agent` (any agent, to be used as it is)
-    and whatever else the factory is to be told. What it leaves out comes from the defaults.
+    An agent is configured with `model`, `system_prompt`, `agent` (any agent, used as it is) and
+    further keys for the factory. What is left out comes from the defaults.
     """
 
     default_model: str | None = None
@@ -37,19 +37,21 @@ class EngineConfig:
         for agent_id, settings in self.agents.items():
             _check_id(agent_id, "an id of a configured agent")
             if not isinstance(settings, Mapping):
-                raise InvalidOption(f"agent {agent_id!r} is configured as {settings!r}: no mapping")
+                raise InvalidOption(
+                    f"agent {agent_id!r} is configured as {settings!r}; it must be a mapping"
+                )
             _check_texts(f"agent {agent_id!r}", *map(settings.get, ("model", "system_prompt")))
         kept = {name: MappingProxyType(dict(each)) for name, each in self.agents.items()}
         object.__setattr__(self, "agents", MappingProxyType(kept))
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Every model that is mentioned."""
+        """Every model that the configuration names."""
         named = (self.default_model, *(each.get("model") for each in self.agents.values()))
         return tuple(dict.fromkeys(each for each in named if each is not None))
 
     def filled(self, entry: Entry) -> dict[str, Any]:
-        """An entry with what it leaves out: from the agent configured under its id, then from here.
+        """A complete entry. What it leaves out comes from the configured agent, then the defaults.
 
         None counts as left out.
         """
@@ -58,7 +60,7 @@ class EngineConfig:
         return {**default, **self.agents.get(entry["agent_id"], {}), **said}
 
 
-class Maker:
+class AgentMaker:
     """Makes agents from entries."""
 
     def __init__(self, config: EngineConfig | None, factory: AgentFactory | None) -> None:
@@ -70,7 +72,7 @@ class Maker:
         self._factory = factory
 
     def entry(self, given: Any, where: str) -> dict[str, Any]:
-        """A complete entry. Raises for one that nobody could make an agent of."""
+        """A complete entry; raises if no agent can be made from it."""
         if not isinstance(given, Mapping):
             raise InvalidOption(f"{where} is {given!r}; write {{'agent_id': ..., 'model': ...}}")
         _check_id(given.get("agent_id"), f"the agent_id of {where}")
@@ -78,17 +80,18 @@ class Maker:
         entry = self.config.filled(given)
         if "agent" not in entry and self._factory is None:
             raise EngineError(
-                f"nobody can make agent {entry['agent_id']!r}: pass agent_factory=, a function "
-                "that takes an entry and returns an agent, or give EngineConfig the agent itself: "
+                f"there is no way to make agent {entry['agent_id']!r}: pass agent_factory=, a "
+                "function that takes an entry and returns an agent, or give EngineConfig the agent "
+                "itself: "
                 f"agents={{{entry['agent_id']!r}: {{'agent': ...}}}}"
             )
         return entry
 
     def making(self, entry: Entry, made: Callable[[Callable[..., Any]], None]) -> Any:
-        """An agent for a task that makes the agent of an entry, and hands over how to call it.
+        """An agent whose task makes the agent of an entry, and calls `made` with how to call it.
 
-        It is called with a text that is another one in each process: an agent is no data, so what
-        an earlier process has made does not count.
+        Its argument differs from process to process, so that a resumed run makes the agent again:
+        agents are not data, and do not survive their process.
         """
         agent_id: str = entry["agent_id"]
         factory = self._factory
@@ -103,7 +106,7 @@ class Maker:
         if "agent" in entry:
 
             async def given(process: str) -> None:
-                with _about(agent_id):
+                with _naming(agent_id):
                     take(entry["agent"])
 
             return given
@@ -112,21 +115,21 @@ class Maker:
         if is_async(factory):
 
             async def make(process: str) -> None:
-                with _about(agent_id):
+                with _naming(agent_id):
                     take(await factory(dict(known)))
 
             return make
 
         def make_in_a_thread(process: str) -> None:
-            with _about(agent_id):
+            with _naming(agent_id):
                 take(factory(dict(known)))
 
         return make_in_a_thread
 
 
 @contextlib.contextmanager
-def _about(agent_id: str) -> Iterator[None]:
-    """Whatever goes wrong inside is an AgentError that says which agent it was about."""
+def _naming(agent_id: str) -> Iterator[None]:
+    """Turn every failure inside into an AgentError that names the agent."""
     try:
         yield
     except AgentError:
@@ -139,13 +142,13 @@ def _described(error: Exception) -> str:
     kind = type(error).__name__
     try:
         said = str(error)
-    except Exception as broken:  # noqa: BLE001 - it is the code of a stranger
+    except Exception as broken:  # noqa: BLE001 - foreign code
         said = f"<it cannot be printed: {type(broken).__name__}>"
     return f"{kind}: {said}" if said else kind
 
 
 def is_async(function: Any) -> bool:
-    """Whether calling it gives something to await."""
+    """Whether calling it returns an awaitable."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004 - to look at it, not whether it is there
     )
@@ -163,7 +166,7 @@ def _check_texts(where: str, *texts: Any) -> None:
 
 
 def listed(given: Any, what: str) -> list[Any]:
-    """What a caller has listed."""
+    """The entries that a caller has passed, as a list."""
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
         raise InvalidOption(f"{what} takes a list of entries, not {given!r}")
     return list(given)

@@ -1,4 +1,4 @@
-"""`AgentPool`: named agents that live long, with a session each."""
+"""`AgentPool`: named, long-lived agents, each with a session."""
 
 from __future__ import annotations
 
@@ -10,30 +10,29 @@ from typing import Any, ClassVar, Self
 from interlock.errors import AgentError, DuplicateId, FatalError, NotRunning
 from interlock.model.duration import Duration, seconds
 from interlock.model.limits import Breaker
-from interlock.model.outcome import Outcome
+from interlock.patterns.pool.agent_engine import AgentEngine, EngineOptions, message_id
 from interlock.patterns.pool.agent_status import status_of
-from interlock.patterns.pool.answers import answer, answered, checked, not_spawned
-from interlock.patterns.pool.engine import Engine, Options
+from interlock.patterns.pool.answers import answer, checked, refused_answer, spawn_failure
 from interlock.patterns.pool.engine_config import AgentFactory, EngineConfig, Entry, listed
-from interlock.patterns.pool.member import Member, Question
+from interlock.patterns.pool.pooled_agent import AgentMessage, PooledAgent
 from interlock.runtime.log import LOGGER
 from interlock.runtime.ports import Ports
 from interlock.runtime.runtime import Runtime
 from interlock.runtime.session import Session
 from interlock.runtime.shielded import shielded_to_completion
 
-_POINTERS = "pool"
-"""The records that know which session an agent of a pool had last."""
+_LAST_SESSIONS = "pool"
+"""The records of which session each agent of a pool had last."""
 
 
 class AgentPool:
-    """Spawns agents and gives them tasks, many at once and one at a time in each session.
+    """Spawns agents and gives them tasks: many at once, one at a time in each session.
 
-    It can be used as it is, from the first call until `shutdown()`; `async with` shuts it down.
-    Meanwhile `runtime` is where to ask `why` and follow events.
+    A pool can be used as it is, from the first call until `shutdown()`; `async with` shuts it down.
+    In between, `runtime` is where to ask `why` and follow events.
 
-    `journal`, `resume`, `workspace` and `grace` are those of Runtime. A `breaker` stands before
-    every model: after so many failures in a row nothing is asked of it for a while.
+    `journal`, `resume`, `workspace` and `grace` are those of Runtime. Every model has a `breaker`:
+    after several failures in a row the model is not asked for a while.
     """
 
     MAX_CONCURRENT: ClassVar[int] = 5
@@ -51,21 +50,19 @@ class AgentPool:
         breaker: Breaker | None = None,
         ports: Ports | None = None,
     ) -> None:
-        options = Options(
-            max_concurrent, journal, resume, workspace, grace, breaker or Breaker(), ports
-        )
-        self.engine = Engine(config, agent_factory, options)
-        """For other systems, which let these agents work."""
+        options = EngineOptions(max_concurrent, journal, resume, workspace, grace, breaker, ports)
+        self.engine = AgentEngine(config, agent_factory, options)
+        """For other systems that use these agents."""
         self._max_concurrent = max_concurrent
-        self._members: dict[str, Member] = {}
-        self._shut_down = False
+        self._agents: dict[str, PooledAgent] = {}
+        self._is_shut_down = False
 
     @property
     def runtime(self) -> Runtime:
         """The Runtime, from the first call until the shutdown.
 
         Spawning agent `a` is the task `spawn a` there, and its messages are `a#1`, `a#2`, ... In an
-        id that has a `#` or `~` itself it is doubled.
+        agent id, `#` and `~` are doubled.
         """
         return self.engine.runtime
 
@@ -81,126 +78,117 @@ class AgentPool:
     async def spawn_agents(self, agents: Iterable[Entry]) -> dict[str, str]:
         """Make agents, each with a session of its own: all of them or none.
 
-        For each id `running`; if one could not be made, `error: ...` for that one and `cancelled`
-        for the others. Raises, before anything is made, for an id that is there already and for an
-        agent that nobody knows how to make.
+        Returns `running` for each id; if one could not be made, `error: ...` for that one and
+        `cancelled` for the others. Raises, before anything is made, for an id that is in the pool
+        already and for an agent that cannot be made.
         """
-        members: dict[str, Member] = {}
+        batch: dict[str, PooledAgent] = {}
         for number, given in enumerate(listed(agents, "spawn_agents")):
             entry = self.engine.maker.entry(given, f"agent number {number}")
             agent_id = entry["agent_id"]
-            if agent_id in members or agent_id in self._members:
-                where = "twice in this batch" if agent_id in members else "in the pool already"
+            if agent_id in batch or agent_id in self._agents:
+                where = "twice in this batch" if agent_id in batch else "in the pool already"
                 raise DuplicateId(f"agent {agent_id!r} is {where}")
-            members[agent_id] = Member(entry)
-        self._members.update(members)  # at once: nobody else may take these ids meanwhile
+            batch[agent_id] = PooledAgent(entry)
+        self._agents.update(batch)  # at once, so that no other call takes these ids meanwhile
+        statuses: dict[str, str] = {}
         try:
-            found = await self._spawn(members)
-        except BaseException:
-            await shielded_to_completion(self._roll_back(members))
-            raise
-        if any(each != "running" for each in found.values()):
-            await shielded_to_completion(self._roll_back(members))
-        return found
+            statuses = await self._spawn(batch)
+        finally:
+            if not statuses or any(each != "running" for each in statuses.values()):
+                await shielded_to_completion(self._roll_back(batch))
+        return statuses
 
-    async def _spawn(self, members: Mapping[str, Member]) -> dict[str, str]:
+    async def _spawn(self, batch: Mapping[str, PooledAgent]) -> dict[str, str]:
         runtime = await self.engine.open()
-        tasks = [self.engine.spawning(runtime, each) for each in members.values()]
+        tasks = [self.engine.spawning(runtime, each) for each in batch.values()]
         try:
             outcomes = (await runtime.run(tasks, fail_fast=True)).outcomes
         except FatalError as error:
             outcomes = error.outcomes
         if not all(each.succeeded for each in outcomes):
-            return dict(zip(members, map(not_spawned, outcomes), strict=True))
-        for agent_id, member in members.items():
-            member.session = await self._session_of(runtime, agent_id, member)
-            member.since = self.engine.ports.wall()
-        return dict.fromkeys(members, "running")
+            return dict(zip(batch, map(spawn_failure, outcomes), strict=True))
+        for agent in batch.values():
+            agent.session = await self._first_session(runtime, agent)
+            agent.since = self.engine.ports.wall()
+        return dict.fromkeys(batch, "running")
 
-    async def _session_of(self, runtime: Runtime, agent_id: str, member: Member) -> Session:
+    async def _first_session(self, runtime: Runtime, agent: PooledAgent) -> Session:
         """A new session; after a resume, the one that the agent had."""
-        pointers = runtime.records(_POINTERS)
-        name = pointers.get(agent_id) if self.engine.resumes else None
-        name = name or f"{agent_id}@{runtime.run_id}"
-        count, wanted = 1, name
-        while not self.engine.resumes and self.engine.sessions.find(runtime, wanted) is not None:
+        last, sessions = runtime.records(_LAST_SESSIONS), self.engine.sessions
+        name = last.get(agent.agent_id) if self.engine.resumes else None
+        name = name or f"{agent.agent_id}@{runtime.run_id}"
+        count, session_id = 1, name
+        while not self.engine.resumes and sessions.find(runtime, session_id) is not None:
             count += 1
-            wanted = f"{name}~{count}"
-        session = await self.engine.sessions.of_agent(runtime, _session(wanted, member))
-        await pointers.put(agent_id, wanted)
+            session_id = f"{name}~{count}"
+        session = await sessions.of_agent(runtime, _session(session_id, agent))
+        await last.put(agent.agent_id, session_id)
         return session
 
-    async def _roll_back(self, members: Mapping[str, Member]) -> None:
-        for agent_id, member in members.items():
-            self._members.pop(agent_id, None)
-            session = member.session
+    async def _roll_back(self, batch: Mapping[str, PooledAgent]) -> None:
+        for agent_id, agent in batch.items():
+            self._agents.pop(agent_id, None)
+            session = agent.session
             if session is not None and not session.messages:
-                with contextlib.suppress(NotRunning):  # it has been shut down meanwhile
-                    runtime = self.engine.runtime
-                    await self.engine.sessions.forget(runtime, session.session_id)
+                with contextlib.suppress(NotRunning):  # the pool was shut down meanwhile
+                    await self.engine.sessions.delete(self.engine.runtime, session.session_id)
 
     # -- tasks ------------------------------------------------------------------------------
 
     async def run_parallel_tasks(
         self, tasks: Iterable[Entry], timeout: Duration = 300.0, *, fail_fast: bool = False
     ) -> list[dict[str, Any]]:
-        """Give tasks to agents; a dict for each, in their order.
+        """Give tasks to agents; returns a dict for each, in order.
 
         A failure leaves the others alone, unless `fail_fast`. `timeout` counts from the start of
-        each task. Tasks for the same session are done one at a time, in their order.
+        each task. Tasks in the same session are carried out one at a time, in order.
         """
         entries = [checked(each, n) for n, each in enumerate(listed(tasks, "run_parallel_tasks"))]
         limit = seconds(timeout, "timeout")
         runtime = await self.engine.open()
         answers: list[dict[str, Any] | None] = []
-        questions: list[Question] = []
+        messages: list[AgentMessage] = []
         for entry in entries:
             try:
-                member, session = await self._addressed(runtime, entry)
+                agent = self.agent(entry["agent_id"])
+                session = await self._session(runtime, agent, entry.get("session_id"))
             except AgentError as error:
-                answers.append(answer(entry["agent_id"], "error", error=str(error)))
+                answers.append(refused_answer(entry["agent_id"], str(error)))
                 continue
             answers.append(None)
-            name = self.engine.names.message(member.agent_id)
-            kwargs = entry.get("kwargs") or {}
-            questions.append(Question(member, session, entry["prompt"], kwargs, name, limit))
-        outcomes = iter(await self.engine.ask(runtime, questions, fail_fast=fail_fast))
-        asked = iter(questions)
+            kwargs, task_id = entry.get("kwargs") or {}, message_id(runtime, agent.agent_id)
+            messages.append(AgentMessage(agent, session, entry["prompt"], kwargs, task_id, limit))
+        outcomes = iter(await self.engine.send(runtime, messages, fail_fast=fail_fast))
         return [
-            self._answered(next(asked).member.agent_id, next(outcomes)) if each is None else each
-            for each in answers
+            answer(entry["agent_id"], next(outcomes)) if each is None else each
+            for entry, each in zip(entries, answers, strict=True)
         ]
 
-    async def _addressed(self, runtime: Runtime, entry: Entry) -> tuple[Member, Session]:
-        """Who is asked, and in which session."""
-        member, wanted = self.member(entry["agent_id"]), entry.get("session_id")
-        assert member.session is not None
-        if wanted is None or wanted == member.session.session_id:
-            return member, member.session
-        return member, await self.engine.sessions.of_agent(runtime, _session(wanted, member))
+    async def _session(
+        self, runtime: Runtime, agent: PooledAgent, session_id: str | None
+    ) -> Session:
+        assert agent.session is not None
+        if session_id is None or session_id == agent.session.session_id:
+            return agent.session
+        return await self.engine.sessions.of_agent(runtime, _session(session_id, agent))
 
-    def member(self, agent_id: str) -> Member:
-        """An agent that can be asked; AgentError if there is none of that id."""
-        member = self._members.get(agent_id)
-        if member is None:
-            known = ", ".join(map(repr, self._members)) or "none"
+    def agent(self, agent_id: str) -> PooledAgent:
+        """For other systems: an agent that is ready; AgentError if there is none of that id."""
+        agent = self._agents.get(agent_id)
+        if agent is None:
+            known = ", ".join(map(repr, self._agents)) or "none"
             raise AgentError(f"there is no agent {agent_id!r}; the pool has {known}", agent_id)
-        if member.session is None:
+        if agent.session is None:
             raise AgentError(f"agent {agent_id!r} is still being spawned", agent_id)
-        return member
+        return agent
 
-    def _answered(self, agent_id: str, outcome: Outcome[Any]) -> dict[str, Any]:
-        refused = self.engine.outages.turned_away(outcome.task_id)
-        if refused is not None:
-            return answer(agent_id, "error", error=refused)
-        return answered(agent_id, outcome)
-
-    # -- looking, leaving -------------------------------------------------------------------
+    # -- status and shutdown ----------------------------------------------------------------
 
     def get_pool_status(self) -> dict[str, Any]:
-        """How many agents there are, and what each of them does at this moment.
+        """How many agents there are, and what each does now: one consistent snapshot.
 
-        Any thread may ask: it is all looked up on the loop, in one go.
+        It may be called from any thread.
         """
         with contextlib.suppress(NotRunning):
             runtime = self.engine.runtime
@@ -208,39 +196,39 @@ class AgentPool:
         return self._status(None)
 
     def _status(self, runtime: Runtime | None) -> dict[str, Any]:
-        members = dict(self._members)  # without a run there is no loop to look on
+        agents = dict(self._agents)  # a copy: without a run, this may be any thread
         now = self.engine.ports.wall()
         return {
-            "total_agents": len(members),
+            "total_agents": len(agents),
             "max_concurrent": self._max_concurrent,
-            "agents": status_of(members, runtime, now, ending=self._shut_down),
-            "shutdown_requested": self._shut_down,
+            "agents": status_of(agents, runtime, now, is_ending=self._is_shut_down),
+            "shutdown_requested": self._is_shut_down,
         }
 
     async def shutdown(self, timeout: Duration = 30.0) -> list[str]:
-        """Cancel what runs, end the pool and empty it; the agents that would not stop.
+        """Cancel running work, end the pool and empty it; returns the agents that did not stop.
 
-        All of them have the same `timeout`, together. Twice is fine.
+        All of them share one `timeout`. Calling it twice is fine.
         """
         return await self._end(seconds(timeout, "timeout"), cancel=True)
 
     async def _end(self, timeout: float | None, *, cancel: bool) -> list[str]:
-        self._shut_down = True
+        self._is_shut_down = True
         try:
-            stubborn = await self.engine.close(timeout, cancel=cancel)
+            alive = await self.engine.close(timeout, cancel=cancel)
         finally:
-            self._members.clear()
-        if stubborn:
-            about = {"run": "", "agents": stubborn}
+            self._agents.clear()
+        if alive:
+            about = {"run": "", "agents": alive}
             LOGGER.warning("agents_would_not_stop", extra={"interlock": about})
-        return stubborn
+        return alive
 
 
-def _session(name: str, member: Member, session_type: str = "pool") -> Session:
+def _session(session_id: str, agent: PooledAgent) -> Session:
     return Session(
-        name,
-        agent_id=member.agent_id,
-        session_type=session_type,
-        model=member.model,
-        system_prompt=member.entry["system_prompt"],
+        session_id,
+        agent_id=agent.agent_id,
+        session_type="pool",
+        model=agent.model,
+        system_prompt=agent.entry["system_prompt"],
     )

@@ -1,4 +1,4 @@
-"""Sessions in the records of a journal: who they belong to, and what was said in them."""
+"""Sessions in the records of a journal: which agent each belongs to, and its exchanges."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ _ABOUT = ("agent_id", "session_type", "model", "system_prompt")
 
 @lru_cache(maxsize=1024)
 def claim_on(session_id: str) -> Claim:
-    """Whoever speaks in a session has it alone."""
+    """A message has its session exclusively."""
     return uses(f"session {session_id}", exclusive=True)
 
 
-class _Kept:
-    """A session, and where the next exchange goes."""
+class _StoredSession:
+    """A session, and where its next exchange goes."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self.exchanges = 0
         self.last = ""
-        """The task of the last exchange."""
+        """The task of the last exchange, with its run."""
 
 
 class Sessions:
-    """Those of one journal. They are read from there once, and written through."""
+    """The sessions of one journal: read from it once, and written through."""
 
     def __init__(self) -> None:
-        self._known: dict[str, _Kept] = {}
+        self._cache: dict[str, _StoredSession] = {}
 
     def find(self, runtime: Runtime, session_id: str) -> Session | None:
-        """A session by its name, if there is one."""
-        kept = self._kept(runtime, session_id)
-        return None if kept is None else kept.session
+        """A session by its id; None if there is none."""
+        stored = self._stored(runtime, session_id)
+        return None if stored is None else stored.session
 
     def all(self, runtime: Runtime) -> list[Session]:
         """Every session of the journal."""
@@ -47,84 +47,86 @@ class Sessions:
         return [found for name in names if (found := self.find(runtime, name)) is not None]
 
     async def create(self, runtime: Runtime, session: Session) -> Session:
-        """Keep a new session."""
+        """Store a new session."""
         name = session.session_id
         if self.find(runtime, name) is not None:
-            raise DuplicateId(f"there is a session {name!r} already")
-        self._known[name] = _Kept(session)  # at once: the name is taken while it is being written
+            raise DuplicateId(f"session {name!r} already exists")
+        self._cache[name] = _StoredSession(session)  # at once, so that the id is taken
         about = {each: getattr(session, each) for each in _ABOUT}
         try:
             await runtime.records(_HEADERS).put(name, about)
         except BaseException:
-            self._known.pop(name, None)
+            self._cache.pop(name, None)
             raise
         return session
 
     async def of_agent(self, runtime: Runtime, session: Session) -> Session:
-        """That session, new or from before; AgentError if it is another agent's."""
+        """That session, found or created; AgentError if it belongs to another agent."""
         found = self.find(runtime, session.session_id)
         if found is None:
             return await self.create(runtime, session)
-        if found.agent_id != session.agent_id:
-            raise AgentError(
-                f"session {session.session_id!r} belongs to agent {found.agent_id!r}, and not to "
-                f"{session.agent_id!r}",
-                session.agent_id,
-            )
+        check_owner(found, session.agent_id)
         return found
 
-    async def forget(self, runtime: Runtime, session_id: str) -> None:
-        """Delete a session with all that was said in it."""
-        said = runtime.records(_said_in(session_id))
-        for key in [key for key, _ in said.items()]:
-            await said.delete(key)
+    async def delete(self, runtime: Runtime, session_id: str) -> None:
+        """Delete a session with its exchanges."""
+        exchanges = runtime.records(_exchanges_of(session_id))
+        for key in [key for key, _ in exchanges.items()]:
+            await exchanges.delete(key)
         await runtime.records(_HEADERS).delete(session_id)
-        self._known.pop(session_id, None)
+        self._cache.pop(session_id, None)
 
-    def entered(self, runtime: Runtime, session_id: str, task_id: str) -> Session:
-        """A task is let in. What it said before it was cut off is taken back: it says it again."""
-        kept = self._kept(runtime, session_id)
-        if kept is None:
-            raise AgentError(f"there is no session {session_id!r} any more")
-        if kept.last == _name(runtime, task_id):
-            kept.session.take_back(2)
-            kept.exchanges -= 1
-            kept.last = ""
-        return kept.session
+    def enter(self, runtime: Runtime, session_id: str, task_id: str) -> Session:
+        """The session for a task. If its exchange was stored before a crash, that is undone."""
+        stored = self._stored(runtime, session_id)
+        if stored is None:
+            raise AgentError(f"session {session_id!r} no longer exists")
+        if stored.last == _name(runtime, task_id):
+            stored.session.take_back(2)
+            stored.exchanges -= 1
+            stored.last = ""
+        return stored.session
 
-    async def said(
+    async def add_exchange(
         self, runtime: Runtime, session: Session, task_id: str, prompt: str, output: Any
     ) -> None:
-        """Keep a message and its answer, both or none."""
-        kept = self._known[session.session_id]
+        """Store a prompt and its answer, both or neither."""
+        stored = self._cache[session.session_id]
         reply = text_of(output)
         name = _name(runtime, task_id)
-        said = runtime.records(_said_in(session.session_id))
-        await said.put(f"{kept.exchanges:08}", (name, prompt, reply))
-        kept.exchanges += 1
-        kept.last = name
+        exchanges = runtime.records(_exchanges_of(session.session_id))
+        await exchanges.put(f"{stored.exchanges:08}", (name, prompt, reply))
+        stored.exchanges += 1
+        stored.last = name
         session.add(Message("user", prompt), Message("assistant", reply))
 
-    def _kept(self, runtime: Runtime, session_id: str) -> _Kept | None:
-        kept = self._known.get(session_id)
-        if kept is None:
+    def _stored(self, runtime: Runtime, session_id: str) -> _StoredSession | None:
+        stored = self._cache.get(session_id)
+        if stored is None:
             about = runtime.records(_HEADERS).get(session_id)
             if about is None:
                 return None
-            kept = self._known[session_id] = _Kept(Session(session_id, **about))
-            for _, (name, prompt, reply) in runtime.records(_said_in(session_id)).items():
-                kept.session.add(Message("user", prompt), Message("assistant", reply))
-                kept.exchanges += 1
-                kept.last = name
-        return kept
+            stored = self._cache[session_id] = _StoredSession(Session(session_id, **about))
+            for _, (name, prompt, reply) in runtime.records(_exchanges_of(session_id)).items():
+                stored.session.add(Message("user", prompt), Message("assistant", reply))
+                stored.exchanges += 1
+                stored.last = name
+        return stored
+
+
+def check_owner(session: Session, agent_id: str) -> None:
+    """Raise AgentError if a session does not belong to an agent."""
+    if session.agent_id != agent_id:
+        name, owner = session.session_id, session.agent_id
+        raise AgentError(f"session {name!r} belongs to agent {owner!r}, not {agent_id!r}", agent_id)
 
 
 def text_of(output: Any) -> str:
-    """An answer as it is remembered, and told to others."""
+    """An answer as text: as it is stored, and shown to other agents."""
     return "" if output is None else str(output)
 
 
-def _said_in(session_id: str) -> str:
+def _exchanges_of(session_id: str) -> str:
     return f"session {session_id}"
 
 

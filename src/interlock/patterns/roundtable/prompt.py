@@ -1,4 +1,4 @@
-"""What a speaker is told: the topic, and everything that was said in earlier rounds."""
+"""The prompts of a discussion: the topic, and the turns of earlier rounds."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from operator import attrgetter
 from typing import NamedTuple
 
 
-class Turn(NamedTuple):
-    """What one agent said in one round; a placeholder if it did not."""
+class DiscussionTurn(NamedTuple):
+    """What one agent said in one round, or a placeholder."""
 
     round: int
     agent_id: str
@@ -19,25 +19,27 @@ class Turn(NamedTuple):
 _ROUND = attrgetter("round")
 
 
-def prompt_for(number: int, rounds: int, topic: str, said: Sequence[Turn], most: int) -> str:
-    """The prompt of a round, with at most so many characters of what was said before."""
+def prompt_for(
+    number: int, rounds: int, topic: str, said: Sequence[DiscussionTurn], most: int
+) -> str:
+    """The prompt of a round, with at most `most` characters of earlier turns."""
     return "\n\n".join((f"[Round {number}/{rounds}] Topic: {topic}", *_history(said, most)))
 
 
-def synthesis_prompt(topic: str, said: Sequence[Turn], most: int) -> str:
-    """The prompt for whoever sums up."""
+def synthesis_prompt(topic: str, said: Sequence[DiscussionTurn], most: int) -> str:
+    """The prompt for the synthesizer."""
     wanted = "Sum up what was said: what is agreed on, what is not, and what follows from it."
     return "\n\n".join((f"[Synthesis] Topic: {topic}", *_history(said, most), wanted))
 
 
 def fallback(topic: str, why: str, last: Mapping[str, str]) -> str:
-    """What stands in the place of a synthesis that could not be had."""
+    """The text that replaces a synthesis that failed."""
     turns = "\n".join(f"{agent_id}: {text}" for agent_id, text in last.items())
     return f"[No synthesis of {topic!r}: {why}. The last round instead:]\n{turns}"
 
 
-def _history(said: Sequence[Turn], most: int) -> Iterator[str]:
-    """Paragraphs. The oldest turns go first where it is too much, and it is said which."""
+def _history(said: Sequence[DiscussionTurn], most: int) -> Iterator[str]:
+    """Earlier turns as paragraphs. If they are too long, the oldest are left out, and named."""
     left_out, size = 0, sum(len(turn.text) for turn in said)
     while size > most:
         size -= len(said[left_out].text)
@@ -48,8 +50,8 @@ def _history(said: Sequence[Turn], most: int) -> Iterator[str]:
         yield "\n".join((f"Round {number}:", *(f"{turn.agent_id}: {turn.text}" for turn in turns)))
 
 
-def _named(said: Sequence[Turn], count: int) -> str:
-    """Which turns the oldest so many are: whole rounds by number, of the last one the speakers."""
+def _named(said: Sequence[DiscussionTurn], count: int) -> str:
+    """Name the oldest `count` turns: whole rounds by number, the last one by its agents."""
     last = said[count - 1].round
     part = [turn.agent_id for turn in said[:count] if turn.round == last]
     whole = last if count == len(said) or said[count].round != last else last - 1

@@ -1,4 +1,4 @@
-"""An agent of a pool, and a message to it."""
+"""An agent of an engine, and a message to it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from interlock.patterns.pool.engine_config import Entry
 from interlock.runtime.session import Session
 
 
-class Member:
+class PooledAgent:
     """An agent of an engine, from the first mention of its id."""
 
     def __init__(self, entry: Entry) -> None:
@@ -19,38 +19,39 @@ class Member:
         self.agent_id: str = entry["agent_id"]
         self.model: str | None = entry["model"]
         self.session: Session | None = None
-        """The one for messages that name none."""
+        """The session of messages that name none."""
         self.call: Callable[..., Awaitable[Any]] | None = None
-        """None before it is made."""
-        self.spawn = ""
+        """How to call it; None before it is made."""
+        self.spawn_id = ""
         """The task that makes it."""
         self.since: float | None = None
         """When it was spawned, in seconds since 1970."""
         self.failures = 0
-        """In a row."""
+        """Consecutive failures."""
         self.answer: Callable[..., Awaitable[Any]] | None = None
-        """The agent of the tasks by which it is asked."""
+        """The agent of the tasks that carry its messages."""
 
     def made(self, call: Callable[..., Awaitable[Any]]) -> None:
-        """Here it is."""
+        """Store how to call it."""
         self.call = call
 
     def settled(self, outcome: Outcome[Any]) -> None:
-        """One of its messages has its outcome. What was cancelled says nothing about it."""
+        """Count the outcome of a message. A cancellation is not evidence about the agent."""
         if outcome.succeeded:
             self.failures = 0
         elif outcome.status is not State.CANCELLED:
             self.failures += 1
 
 
-class Question(NamedTuple):
-    """A message to an agent, looked through."""
+class AgentMessage(NamedTuple):
+    """A validated message to an agent."""
 
-    member: Member
+    to: PooledAgent
     session: Session
     prompt: str
     kwargs: Mapping[str, Any]
-    name: str
+    task_id: str
     timeout: float | None = None
     deadline: float | datetime | None = None
     aside: bool = False
+    """Whether its session does not keep it; it is then answered with text."""
