@@ -58,9 +58,10 @@ class Kernel:
         fold_case: bool = False,
         first_come: bool = False,
         zombies_hold_slots: bool = True,
+        max_ended: int | None = None,
     ) -> None:
         table = Table(slots, capacities or {}, rates or {}, protected, fold_case)
-        self._run = run = Run(table, first_token, first_come, zombies_hold_slots)
+        self._run = run = Run(table, first_token, first_come, zombies_hold_slots, max_ended)
         self._controls = controls = Controls(run)
         external_holds = ExternalHolds(run)
         self._announced: float | None = None
@@ -121,6 +122,8 @@ class Kernel:
         self._admit()
         if self._controls.rates:
             self._controls.watch_rates()
+        if run.max_ended is not None:
+            run.forget_oldest(run.max_ended)
         upcoming = run.timers.next()
         if upcoming != self._announced:
             self._announced = upcoming
@@ -160,7 +163,7 @@ class Kernel:
         return explain(self._run, task_id, self._run.now if now is None else now)
 
     def has_ended(self, task_id: str) -> bool:
-        """Whether there was a task of that id, and it has its outcome."""
+        """Whether a task of that id has ended, and is not forgotten (`max_ended`)."""
         return task_id in self._run.ends
 
     def progress(self) -> Progress:

@@ -37,6 +37,7 @@ class Restorer:
             run.ends[task_id] = State(state)
             run.ended_at[task_id] = run.now
             run.counts[State(state).value] += 1
+            run.remember_end(task_id)
 
     def spend(self, stimulus: s.Spend) -> None:
         """So much of a rate was given out then; it comes back when the window has passed."""

@@ -42,7 +42,12 @@ class Run:
     """The life of every task of one run."""
 
     def __init__(
-        self, table: Table, first_token: int, first_come: bool, zombies_hold_slots: bool
+        self,
+        table: Table,
+        first_token: int,
+        first_come: bool,
+        zombies_hold_slots: bool,
+        max_ended: int | None = None,
     ) -> None:
         self.table = table
         self._rank = first_come_rank if first_come else start_rank
@@ -54,6 +59,11 @@ class Run:
         """Unfinished tasks, and finished ones of which an attempt is still alive."""
         self.ends: dict[str, State] = {}
         self.ended_at: dict[str, float] = {}
+        self.max_ended = max_ended
+        """So many ended tasks are remembered; None: all. An id that is forgotten is free again, and
+        a task that names it as a dependency is rejected."""
+        self._ended_ids: deque[str] = deque()
+        """Those that can be forgotten, in the order in which nothing was left of them."""
         self.external_holds: dict[str, ExternalHold] = {}
         """What is held from outside, by name."""
         self.groups: dict[str, Group] = {}
@@ -300,11 +310,28 @@ class Run:
         elif entry.state is State.RETRYING and entry.extras.retry_timer is None:
             self._make_ready(entry)
 
+    def remember_end(self, task_id: str) -> None:
+        """A task has ended, and no attempt of it is alive: from now on it may be forgotten."""
+        if self.max_ended is not None:
+            self._ended_ids.append(task_id)
+
+    def forget_oldest(self, most: int) -> None:
+        """Remember no more than so many ended tasks.
+
+        The kernel does this itself, at the end of each `handle`: a replay of the same stimuli
+        forgets the same ids at the same time. Not earlier, because a submission looks at the ends
+        of its dependencies while some of its tasks may already be ending.
+        """
+        while len(self._ended_ids) > most:
+            oldest = self._ended_ids.popleft()
+            del self.ends[oldest], self.ended_at[oldest]
+
     def _forget(self, entry: Entry) -> None:
         self.table.forget(entry.needs)
         if not entry.profile.count:
             self.admission.forget_profile(entry.profile)
         del self.entries[entry.task.id]
+        self.remember_end(entry.task.id)
 
     def _failed(self, entry: Entry, error: ErrorRecord | None, end: State, wait: float) -> None:
         """An attempt came to nothing: try again after a wait, or end."""

@@ -48,6 +48,7 @@ def check_submission(tasks: Sequence[Task], run: Run, restored: Collection[str] 
             elif dependency not in entries and dependency not in ends:
                 raise UnknownDependency(
                     f"task {task.id!r} comes after {dependency!r}, but there is no such task"
+                    + ("" if run.max_ended is None else ", or it ended long ago and was forgotten")
                     + _suggestion(dependency, chain(batch, entries, ends))
                 )
     if inside:

@@ -46,6 +46,7 @@ from interlock.runtime.shell import RunSettings, Shell
 from interlock.runtime.submission.parent import Parent
 from interlock.runtime.submission.prepared import Prepared
 from interlock.runtime.submission.submitting import SubmitRun, Submitting
+from interlock.runtime.task_table import REMEMBERED_IDS
 
 T = TypeVar("T")
 
@@ -73,7 +74,10 @@ class Runtime(Submitting):
     its slot meanwhile.
 
     `max_outcomes` keeps a long-lived run small: the outcomes of that many ended tasks are kept. A
-    task that depends on an older one finds no result of it in `ctx.results`.
+    task that depends on an older one finds no result of it in `ctx.results`. The id and the
+    idempotency key of an older task stay taken until 100,000 more tasks have ended. After that the
+    id is free, a task that depends on it is rejected (UnknownDependency), and a task with that key
+    runs again, unless a journal has its success.
 
     `journal` is a file that records the run. If the process is killed at any point, `resume=True`
     (or the id of a run) continues it; `resume="open"` does so only if the last run is unfinished.
@@ -140,6 +144,7 @@ class Runtime(Submitting):
             fold_case=self._workspace.fold_case,
             first_come=order == "first_come",
             zombies_hold_slots=bool(zombies_hold_slots),
+            max_ended=None if max_outcomes is None else max_outcomes + REMEMBERED_IDS,
         )
         self._kernel = self._make_kernel()  # at once: it has the errors for impossible options
         self._agents: ProjectAgents | None = None

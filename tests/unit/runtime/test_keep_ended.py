@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from pathlib import Path
 
 import pytest
 
-from interlock import DuplicateId, InvalidOption, Runtime, TaskContext, UnknownTask
+from interlock import (
+    DuplicateId,
+    InvalidOption,
+    Runtime,
+    Task,
+    TaskContext,
+    UnknownDependency,
+    UnknownTask,
+)
+from interlock.runtime import runtime, task_table
 
 
 async def number(of: int) -> int:
@@ -63,3 +73,113 @@ def test_what_still_runs_is_not_forgotten() -> None:
 def test_it_is_a_number_of_tasks(wrong: object) -> None:
     with pytest.raises(InvalidOption, match="max_outcomes is"):
         Runtime(max_outcomes=wrong)  # type: ignore[arg-type]
+
+
+def _remembered(monkeypatch: pytest.MonkeyPatch, ids: int) -> None:
+    monkeypatch.setattr(task_table, "REMEMBERED_IDS", ids)
+    monkeypatch.setattr(runtime, "REMEMBERED_IDS", ids)
+
+
+def test_after_long_an_id_is_free_again_and_cannot_be_depended_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _remembered(monkeypatch, 3)
+
+    async def main() -> None:
+        async with Runtime(max_outcomes=1) as rt:
+            await rt.submit(number, 1, id="first")
+            for each in range(3):
+                await rt.submit(number, each)
+            with pytest.raises(DuplicateId):
+                rt.submit(number, 2, id="first")
+            await rt.submit(number, 3)
+            with pytest.raises(UnknownDependency, match=r"'first'.*or it ended long ago and was"):
+                rt.submit(number, 2, after=["first"])
+            with pytest.raises(UnknownTask, match=r"forgotten long ago \(max_outcomes is 1\)"):
+                rt.handle("first")
+            again = await rt.submit(number, 2, id="first")
+            assert (again.succeeded, again.result) == (True, 2)
+            assert rt.progress().succeeded == 6
+
+    asyncio.run(main())
+
+
+def test_a_key_returns_its_outcome_as_long_as_the_id_is_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _remembered(monkeypatch, 3)
+
+    async def main() -> None:
+        async with Runtime(max_outcomes=1) as rt:
+            first = rt.submit(number, 1, id="first", key="k")
+            await first
+            for each in range(4):
+                assert rt.submit(number, each, id=f"again-{each}", key="k") is first
+                await rt.submit(number, each, id=f"other-{each}", key=f"other-{each}")
+            last = rt.submit(number, 2, id="last", key="k")
+            assert last is not first
+            assert (await last).result == 2
+
+    asyncio.run(main())
+
+
+def test_with_a_journal_a_forgotten_key_finds_its_success_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _remembered(monkeypatch, 1)
+
+    async def main() -> None:
+        async with Runtime(max_outcomes=1, journal=tmp_path / "journal") as rt:
+            await rt.submit(number, 1, id="first", key="k")
+            for each in range(4):
+                await rt.submit(number, each, id=f"other-{each}")
+            again = rt.submit(number, 2, id="again", key="k")
+            assert (await again).result == 1
+
+    asyncio.run(main())
+
+
+def test_a_failed_dependency_is_not_taken_for_a_success_when_it_is_about_to_be_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _remembered(monkeypatch, 1)
+
+    async def fail() -> None:
+        raise ValueError
+
+    async def main() -> None:
+        async with Runtime(max_outcomes=1) as rt:
+            await rt.submit(fail, id="failed")
+            skipped = [Task(f"t{each}", number, args=(each,), after=["failed"]) for each in "abcd"]
+            result = await rt.run(skipped)
+            assert [each.status for each in result.outcomes] == ["skipped"] * 4
+
+    asyncio.run(main())
+
+
+def test_resuming_finds_what_unfinished_tasks_depend_on_among_many_ended_ones(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _remembered(monkeypatch, 1)
+    path, hangs = tmp_path / "journal", [True]
+
+    async def hang() -> None:
+        while hangs[0]:
+            await asyncio.sleep(10)
+
+    async def main() -> None:
+        async with Runtime(max_outcomes=3, journal=path) as rt:
+            await rt.submit(number, 1, id="first")
+            rt.submit(hang, id="hangs")
+            rt.submit(number, 3, id="after", after=["first", "hangs"])
+            for each in range(9):
+                await rt.submit(number, each, id=f"other-{each}")
+            await rt.flush()
+            rt._shell.suspend()  # as a signal does
+        hangs[0] = False
+        async with Runtime(max_outcomes=3, journal=path, resume=True) as rt:
+            assert rt.unsubmitted == ("hangs", "after")
+            await rt.submit(hang, id="hangs")
+            assert (await rt.submit(number, 3, id="after", after=["first", "hangs"])).succeeded
+
+    asyncio.run(main())
