@@ -382,7 +382,7 @@ def test_what_is_wrong_with_a_task_raises_at_once_and_queues_nothing(queue: Task
     for error, make in wrong:
         with pytest.raises(error):
             queue.submit_task(make())
-    with pytest.raises(InvalidOption, match="no AgentTask"):
+    with pytest.raises(InvalidOption, match="not an AgentTask"):
         queue.submit_task("work")  # type: ignore[arg-type]
     assert queue.runtime.progress().total == 0
 

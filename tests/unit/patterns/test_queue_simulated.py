@@ -11,7 +11,6 @@ import pytest
 
 from interlock import AgentTask, Runtime, TaskQueue, conflicts, write
 from interlock.patterns.queue.task_future import TaskFuture
-from interlock.runtime.background import Background
 from interlock.testing.simulated_backends import Blocking
 from interlock.testing.simulated_ports import simulated_ports
 from interlock.testing.virtual_run import simulate
@@ -19,15 +18,6 @@ from interlock.testing.virtual_run import simulate
 TYPES = ("architect", "developer", "tester", "writer")
 FILES = ("src/", "src/a.py", "./src/b.py", "docs/**", "docs/x.md", "*.toml", "setup.toml")
 SLOTS = 3
-
-
-class Here:
-    """A Runtime on this very loop, in the place of one in the background."""
-
-    is_over = False
-
-    def __init__(self, runtime: Runtime) -> None:
-        self.runtime = runtime
 
 
 def files(task: AgentTask) -> tuple[str, ...]:
@@ -88,7 +78,7 @@ def made(number: int, chance: Random, world: World) -> AgentTask:
 async def story(seed: int) -> tuple[World, list[TaskFuture]]:
     chance, world = Random(seed), World()
     async with Runtime(SLOTS, order="first_come", ports=simulated_ports(seed)) as rt:
-        queue = TaskQueue(background=cast(Background, Here(rt)))
+        queue = TaskQueue(runtime=rt)
         futures = []
         for number in range(20):
             futures.append(queue.submit_task(made(number, chance, world)))

@@ -1,4 +1,4 @@
-"""Agents by name: how one is made, and that there is only one of it at a time."""
+"""`AgentRegistry`: make agents by name, and let one process at a time hold a name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
 
@@ -18,83 +17,78 @@ Factory = Callable[[], Any]
 
 
 class Registration:
-    """A name that this process has to itself until `release()`, or until it is gone."""
+    """A name that this process holds until `release()`, or until it ends."""
 
     def __init__(self, name: str, lease: Lease) -> None:
         self.name = name
         self._lease = lease
 
     def release(self) -> None:
-        """Let others have the name. Doing it twice is fine."""
-        self._lease.give_back()
+        """Release the name. Idempotent."""
+        self._lease.release()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
 
 class AgentRegistry:
     """The agents of this program, by name.
 
-    `configure` says how an agent is made, `get` hands that out. `register` makes sure that there
-    is one of a name at a time, in all processes that work on a workspace.
+    `configure` sets the factory of an agent, `get` returns it. `register` holds a name exclusively
+    among all processes that work on a workspace.
     """
 
     _factories: dict[str, Factory] = {}  # noqa: RUF012 - it is the registry of the process
 
     @classmethod
     def configure(cls, name: str, factory: Factory) -> None:
-        """Say how the agents of a name are made; a later factory takes the place of an earlier."""
+        """Set the factory for a name; it replaces an earlier one."""
         if not callable(factory):
-            raise InvalidOption(f"{_named(name)}: {factory!r} cannot be called to make an agent")
-        cls._factories[_named(name)] = factory
+            raise InvalidOption(f"{_check_name(name)}: {factory!r} is not callable as a factory")
+        cls._factories[_check_name(name)] = factory
 
     @classmethod
     def get(cls, name: str) -> Factory:
-        """The factory of a configured agent; AgentError for one that nobody has configured."""
+        """Return the factory of a configured agent; AgentError for an unknown name."""
         found = cls._factories.get(name)
         if found is None:
             close = get_close_matches(str(name), cls._factories, n=1)
-            meant = f"; did you mean {close[0]!r}?" if close else ""
+            hint = f"; did you mean {close[0]!r}?" if close else "."
             raise AgentError(
-                f"no agent is configured as {name!r}{meant} "
-                f"Write AgentRegistry.configure({name!r}, factory)",
+                f"no agent is configured as {name!r}{hint} "
+                f"Call AgentRegistry.configure({name!r}, factory) first",
                 str(name),
             )
         return found
 
     @classmethod
     def register(cls, name: str, *, workspace: str | os.PathLike[str] = ".") -> Registration:
-        """Have a name to yourself: `with AgentRegistry.register("architect"): ...`.
+        """Hold a name exclusively: `with AgentRegistry.register("architect"): ...`.
 
-        AgentAlreadyRunningError says which process has it, and since when. Also in this process a
-        name is given out once.
+        AgentAlreadyRunningError names the process that holds it, and since when. Within one
+        process, too, a name can be registered once.
         """
         lease = _lease(name, workspace)
-        holder = lease.take()
+        holder = lease.acquire()
         if holder is not None:
             raise AgentAlreadyRunningError(name, holder.pid, holder.host, holder.since)
         return Registration(name, lease)
 
     @classmethod
     def holder(cls, name: str, *, workspace: str | os.PathLike[str] = ".") -> LeaseHolder | None:
-        """Who has registered a name, if anybody has that is still alive."""
+        """Return the living process that has registered a name, or None."""
         return _lease(name, workspace).holder()
 
 
 def _lease(name: str, workspace: str | os.PathLike[str]) -> Lease:
     folder = Path(workspace).resolve() / ".interlock" / "agents"
-    return Lease(folder / f"{quote(_named(name), safe='')}.json")
+    return Lease(folder / f"{quote(_check_name(name), safe='')}.json")
 
 
-def _named(name: str) -> str:
+def _check_name(name: str) -> str:
     if not isinstance(name, str) or not name.strip():
-        raise InvalidOption(f"an agent needs a name that is not blank, not {name!r}")
+        raise InvalidOption(f"the name of an agent must be text that is not blank, not {name!r}")
     return name.strip()

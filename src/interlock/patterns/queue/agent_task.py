@@ -1,4 +1,4 @@
-"""A task as the queue takes it, and what becomes of it on its way to the Runtime."""
+"""`AgentTask`: a task as a queue accepts it, and its conversion into a task of the Runtime."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from interlock.patterns.queue.agent_registry import AgentRegistry
 from interlock.patterns.queue.file_ownership import FileOwnership
 
 Dependency = str | Named | Future[Any]
-"""What stands for a task that has to succeed first: its id, its Future."""
+"""A task that has to succeed first: its id or its Future."""
 
 
 @dataclass(frozen=True)
 class AgentTask:
     """Work for one type of agent.
 
-    `files_to_modify` are patterns; `[]` modifies nothing, None stands for all that the agent type
+    `files_to_modify` are patterns; `[]` means read-only, None means everything that the agent type
     owns. `execute_fn` is any agent: a function, blocking or async, or an object with `run(ctx)`;
-    the description is its prompt. Without one, the AgentRegistry makes the agent. Higher
-    `priority` goes first. `attempts` are tried `backoff` seconds apart, and twice as long each
-    time. `timeout` is for each attempt and begins with its start.
+    the description is its prompt. Without one, the AgentRegistry makes the agent. A higher
+    `priority` goes first. At most `attempts` are made, the second `backoff` seconds after the
+    first, each further one after twice that time. `timeout` limits each attempt from its start.
     """
 
     agent_type: str
@@ -46,36 +46,38 @@ class AgentTask:
 
     def __post_init__(self) -> None:
         if not isinstance(self.agent_type, str) or not self.agent_type.strip():
-            raise InvalidOption(f"agent_type is {self.agent_type!r}; it is a name, not blank")
+            raise InvalidOption(
+                f"agent_type is {self.agent_type!r}; it must be a name that is not blank"
+            )
         if not isinstance(self.task_description, str):
             raise InvalidOption(
-                f"{self.agent_type}: task_description is {self.task_description!r}, not text"
+                f"{self.agent_type}: task_description is {self.task_description!r}; it must be text"
             )
         if self.id is not None and (not isinstance(self.id, str) or not self.id.strip()):
-            raise InvalidOption(f"{self.agent_type}: id is {self.id!r}; it is text, not blank")
+            raise InvalidOption(f"{self.agent_type}: id is {self.id!r}; it must be non-blank text")
         for name in ("files_to_modify", "reads"):
-            object.__setattr__(self, name, self._listed(name))
+            object.__setattr__(self, name, self._as_tuple(name))
 
-    def _listed(self, name: str) -> tuple[str | PurePath, ...] | None:
-        """What was given as text, a path, or any number of them."""
+    def _as_tuple(self, name: str) -> tuple[str | PurePath, ...] | None:
+        """Convert text, a path, or any number of them."""
         given = getattr(self, name)
         if given is None and name == "files_to_modify":
             return None
         if isinstance(given, (str, PurePath)):
             return (given,)
         if not isinstance(given, Iterable):
-            raise InvalidOption(f"{self.agent_type}: {name} is {given!r}; give a list of patterns")
+            raise InvalidOption(f"{self.agent_type}: {name} is {given!r}; it must be a list")
         return tuple(given)
 
 
 def as_task(
     given: AgentTask, task_id: str, after: tuple[str, ...], ownership: FileOwnership | None
 ) -> Task:
-    """The task as the Runtime takes it; an error of use if it cannot be one."""
+    """Convert a task for the Runtime; raises an error of use if it is invalid."""
     agent_type = given.agent_type
     agent = given.execute_fn
     if agent is None:
-        agent = _made(agent_type)
+        agent = _make_agent(agent_type)
     try:
         return Task(
             task_id,
@@ -98,29 +100,31 @@ def _claims(given: AgentTask, ownership: FileOwnership | None) -> tuple[Claim, .
         files = () if ownership is None else tuple(ownership.get_owned_paths(given.agent_type))
         if files == ():
             raise InvalidOwnership(
-                f"{given.agent_type}: files_to_modify is None, which stands for all that this "
-                "agent type owns, and nobody has said what that is; list the files, or give the "
-                "queue its ownership=FileOwnership({...})"
+                f"{given.agent_type}: files_to_modify is None, which means everything that this "
+                "agent type owns, but the queue does not know what that is; list the files, or "
+                "create the queue with ownership=FileOwnership({...})"
             )
     elif ownership is not None:
         ownership.refuse_strangers(given.agent_type, files)
-    # One at a time of each type: the name is held alone for as long as the task runs.
-    alone = _alone(given.agent_type)
-    return (alone, *as_claims(given.reads, files)) if files != () or given.reads != () else (alone,)
+    # One task of each type at a time: the task holds the name exclusively while it runs.
+    single = _singleton(given.agent_type)
+    if files == () and given.reads == ():
+        return (single,)
+    return (single, *as_claims(given.reads, files))
 
 
 @lru_cache(maxsize=1024)
-def _alone(agent_type: str) -> Claim:
+def _singleton(agent_type: str) -> Claim:
     return uses(f"agent {agent_type}", exclusive=True)
 
 
-def _made(agent_type: str) -> Any:
-    """An agent from the registry."""
+def _make_agent(agent_type: str) -> Any:
+    """Make an agent by the registry."""
     factory = AgentRegistry.get(agent_type)
     try:
         return factory()
     except Exception as error:
-        raise AgentError(f"no {agent_type} could be made: {error!r}", agent_type) from error
+        raise AgentError(f"the factory of {agent_type!r} failed: {error!r}", agent_type) from error
 
 
 _KEYS = {
@@ -139,8 +143,8 @@ _KEYS = {
 
 
 def from_entry(entry: Mapping[str, Any], number: int) -> AgentTask:
-    """An entry of `delegate_tasks_parallel` as a task; an error names the entry."""
-    where = f"task {number} of those to delegate"
+    """Convert an entry of `delegate_tasks_parallel`; an error names the entry."""
+    where = f"task {number} to delegate"
     if not isinstance(entry, Mapping):
         raise InvalidOption(
             f"{where} is {entry!r}; write {{'agent_type': ..., 'description': ...}}"

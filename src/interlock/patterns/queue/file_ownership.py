@@ -1,4 +1,4 @@
-"""Which agent type owns which paths of a workspace."""
+"""`FileOwnership`: which agent type owns which paths of a workspace."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from interlock.model.patterns.overlap import overlap
 from interlock.model.patterns.pattern import Alternative, Pattern, parse
 from interlock.runtime.claim_paths import Workspace
 
-_NOT_WORK = frozenset({".git", ".interlock"})
+_IGNORED_FOLDERS = frozenset({".git", ".interlock"})
 _WILD = re.compile(r"[*?\[\]{}\\]")
 
 
 @dataclass(frozen=True, slots=True)
 class Unowned:
-    """A file, or a folder (with a slash) in which nothing is owned."""
+    """A file that no agent type owns, or a folder (with a slash) without any owned path."""
 
     path: str
 
     def __str__(self) -> str:
-        return f"{self.path} belongs to nobody"
+        return f"{self.path} has no owner"
 
 
 class FileOwnership:
     """Rules that say which agent type owns which paths: `{"architect": ["docs/", "specs/*.md"]}`.
 
-    An agent type may modify what it owns. A path that nobody owns is refused to all, unless the
-    rules are `open`. Paths are relative to the workspace, or absolute; symlinks are followed.
-    Where two own a path, whoever comes first in the rules has it; `validate_rules()` tells of it.
+    An agent type may modify what it owns. A path without an owner may be modified by none, unless
+    the rules are `open`. Paths are relative to the workspace or absolute; symlinks are followed.
+    Where two agent types own a path, the first in the rules has it; `validate_rules()` reports it.
     """
 
     def __init__(
@@ -54,13 +54,13 @@ class FileOwnership:
         self._patterns = {agent: [self._parse(each) for each in kept[agent]] for agent in kept}
 
     def get_owned_paths(self, agent: str) -> list[str]:
-        """The patterns that an agent type owns, as they were written; none for an unknown one."""
+        """Return the patterns that an agent type owns, as written; none for an unknown type."""
         return list(self._rules.owned_by(agent))
 
     get_allowed_paths = get_owned_paths
 
     def get_owner(self, path: str | os.PathLike[str]) -> str | None:
-        """The agent type that owns a path; None if nobody does, or if it leads outside."""
+        """Return the agent type that owns a path; None if there is none, or it leads outside."""
         inside = self._inside(path)
         return None if inside is None else self._rules.owner_of(inside)
 
@@ -70,37 +70,37 @@ class FileOwnership:
         return inside is not None and self._rules.allows(agent, inside)
 
     def validate_rules(self) -> list[SharedOwnership | Unowned]:
-        """Overlaps of the rules, and what is in the workspace and belongs to nobody.
+        """Return overlaps between rules, and paths of the workspace without an owner.
 
-        Empty if all is well. Gaps are no problem of rules that are `open`.
+        Empty if there are no problems. Rules that are `open` have no gaps.
         """
         gaps = [] if self._rules.open else [Unowned(each) for each in self._gaps("")]
         return [*self._rules.problems(), *gaps]
 
     def refuse_strangers(self, agent: str, files: Patterns) -> None:
-        """Raise InvalidOwnership if an agent type may not modify all that these patterns mean."""
+        """Raise InvalidOwnership unless an agent type may modify all paths of these patterns."""
         for file in (files,) if isinstance(files, (str, PurePath)) else files:
             text = write(file).resource
             if _WILD.search(text) is None:
                 if not self.check_ownership(agent, text):
                     raise InvalidOwnership(_refusal(agent, text, self.get_owner(text)))
             else:
-                self._refuse_pattern(agent, self._parse(text))
+                self._require_pattern(agent, self._parse(text))
 
-    def _refuse_pattern(self, agent: str, wanted: Pattern) -> None:
+    def _require_pattern(self, agent: str, wanted: Pattern) -> None:
         for other, patterns in self._patterns.items():
             for theirs in patterns if other != agent else ():
                 witness = overlap(wanted, theirs)
                 if witness is not None and not self._rules.allows(agent, witness):
-                    text = f"{wanted.text} means {witness} too"
+                    text = f"{wanted.text}: it matches {witness} too"
                     raise InvalidOwnership(_refusal(agent, text, other))
         own = [each for owned in self._patterns.get(agent, ()) for each in owned.alternatives]
         if not self._rules.open:
             for part in wanted.alternatives:
                 if not any(_covers(each, part) for each in own):
                     raise InvalidOwnership(
-                        f"{agent} does not own all that {wanted.text} means, as far as the rules "
-                        "tell; list the files, or give it the whole folder"
+                        f"{agent} does not own all of {wanted.text}, as far as the rules show; "
+                        "list the files, or let it own the whole folder"
                     )
 
     # -- the workspace ----------------------------------------------------------------------
@@ -115,35 +115,35 @@ class FileOwnership:
         return None if inside == ".." or inside.startswith("../") else inside
 
     def _gaps(self, folder: str) -> Iterator[str]:
-        """Files that nobody owns; whole folders where no rule leads into them."""
+        """Yield files without an owner, and whole folders that no rule reaches."""
         for entry in sorted(os.scandir(self._workspace.root / folder), key=lambda each: each.name):
             path = f"{folder}{entry.name}"
             if not entry.is_dir(follow_symlinks=False):
                 if self._rules.owner_of(path) is None:
                     yield path
-            elif entry.name not in _NOT_WORK:
+            elif entry.name not in _IGNORED_FOLDERS:
                 all_below = self._parse(_WILD.sub(r"\\\g<0>", path) + "/")
-                if not any(overlap(all_below, each) for each in self._all()):
+                if not any(overlap(all_below, each) for each in self._all_patterns()):
                     yield f"{path}/"
                 elif not self._is_owned(all_below):
                     yield from self._gaps(f"{path}/")
 
-    def _all(self) -> Iterator[Pattern]:
+    def _all_patterns(self) -> Iterator[Pattern]:
         for patterns in self._patterns.values():
             yield from patterns
 
     def _is_owned(self, pattern: Pattern) -> bool:
-        owned = [each for rule in self._all() for each in rule.alternatives]
+        owned = [each for rule in self._all_patterns() for each in rule.alternatives]
         return all(any(_covers(each, part) for each in owned) for part in pattern.alternatives)
 
 
 def _refusal(agent: str, text: str, owner: str | None) -> str:
-    whose = f"belongs to {owner}" if owner else "belongs to nobody, or is outside the workspace"
-    return f"{agent} may not modify {text}, which {whose}; give the work to its owner"
+    reason = f"belongs to {owner}" if owner else "has no owner, or is outside the workspace"
+    return f"{agent} may not modify {text}, which {reason}; give the task to the owner"
 
 
 def _covers(owned: Alternative, wanted: Alternative) -> bool:
-    """Whether all that is wanted is owned; False also where that takes more than a look to tell."""
+    """Whether every wanted path is owned; False also where that is not obvious."""
     if owned == wanted:
         return True
     depth = len(owned.prefix)

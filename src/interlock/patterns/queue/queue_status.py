@@ -1,4 +1,4 @@
-"""What a queue is doing, as data for dashboards."""
+"""The status of a queue, as data for dashboards."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from interlock.model.task import Task
 from interlock.patterns.queue.task_future import TaskFuture
 from interlock.runtime.runtime import Runtime
 
-_AT_ONCE = 50
-"""How many tasks are explained in one go: the queue works on in between."""
+_BATCH = 50
+"""Tasks explained in one turn of the loop, so that the queue can work in between."""
 
 
 class TaskStatus(TypedDict):
-    """One unfinished task; or one that was told to stop and has not (`stopping`)."""
+    """An unfinished task, or one that was told to stop and still runs (`stopping`)."""
 
     id: str
     agent_type: str
@@ -39,7 +39,7 @@ class QueueStatus(TypedDict):
 
 
 class QueueSnapshot:
-    """All tasks of a queue at one moment; taken on the queue's thread."""
+    """All tasks of a queue at one moment; taken on the thread of the event loop."""
 
     def __init__(self) -> None:
         self._agents: list[str] = []
@@ -48,13 +48,13 @@ class QueueSnapshot:
         self._waiting: list[tuple[TaskStatus, TaskFuture]] = []
 
     def take(self, runtime: Runtime, unfinished: Iterable[TaskFuture]) -> None:
-        """Look at what runs and what waits."""
+        """Collect what runs and what waits."""
         for each in runtime.running():
             self._files += _files(each.claims)
             task = runtime.handle(each.task_id).task
             agent_type = task.labels.get("agent_type")
             if agent_type is None:
-                continue  # a child, which runs as a part of its parent
+                continue  # a child task, which is part of its parent
             self._agents.append(agent_type)
             if each.stopping:
                 self._tasks.append(_status(each.task_id, agent_type, task, "stopping"))
@@ -71,12 +71,12 @@ class QueueSnapshot:
             self._waiting.append((status, future))
 
     def explain(self, runtime: Runtime) -> None:
-        """Fill in what waiting tasks wait for."""
-        for start in range(0, len(self._waiting), _AT_ONCE):
-            runtime.loop_thread.call(_explain, self._waiting[start : start + _AT_ONCE])
+        """Fill in what each waiting task waits for."""
+        for start in range(0, len(self._waiting), _BATCH):
+            runtime.loop_thread.call(_explain, self._waiting[start : start + _BATCH])
 
     def status(self, shutting_down: bool, cpu: str | None, memory: str) -> QueueStatus:
-        """All of it, as data."""
+        """Return the snapshot as data."""
         return QueueStatus(
             running_agents=self._agents,
             running_files=self._files,
@@ -107,5 +107,5 @@ def _status(name: str, agent_type: str, task: Task, state: str) -> TaskStatus:
 
 
 def _files(claims: Iterable[Claim]) -> list[str]:
-    """The patterns that are claimed for writing."""
+    """Return the patterns that are claimed for writing."""
     return [claim.resource for claim in claims if claim.mode is Mode.WRITE]

@@ -1,4 +1,4 @@
-"""The ids of the tasks of a queue."""
+"""The ids of the tasks of a queue, which may be reused."""
 
 from __future__ import annotations
 
@@ -12,42 +12,45 @@ from interlock.patterns.queue.task_future import TaskFuture
 
 
 class TaskIds:
-    """Which task an id means. An id may be used again when its task has ended: it means the last.
+    """Maps ids to tasks. An id may be reused once its task has ended; it then means the new task.
 
-    In the Runtime no id is used twice, so later ones are called `spec~2` there. Ids that are made
+    The Runtime uses each id once, so a second `spec` is `spec~2` there. Generated ids
     (`architect#1`) are the same in every run of a program that submits in the same order.
+
+    Counted here and not by `Runtime.fresh_id`, because `submit_task` must not wait for the event
+    loop. Not thread-safe: the queue calls it under its lock.
     """
 
     def __init__(self) -> None:
         self._last: dict[str, TaskFuture | str] = {}
-        """The last Future of an id; of one that has ended only its id in the Runtime."""
-        self._made: dict[str, int] = {}
+        """The newest Future of an id; once it has ended, only its id in the Runtime."""
+        self._generated: dict[str, int] = {}
         self._used: dict[str, int] = {}
 
-    def name(self, task: AgentTask, future: TaskFuture) -> tuple[str, ...]:
-        """Give a Future the id of its task; the ids of those that it comes after."""
-        after = self._ids_of(task) if task.after != () else ()
-        self._name(task, future)
+    def assign(self, task: AgentTask, future: TaskFuture) -> tuple[str, ...]:
+        """Give a Future its ids; return the ids, in the Runtime, of its dependencies."""
+        after = self._dependencies(task) if task.after != () else ()
+        self._assign(task, future)
         return after
 
-    def name_all(
+    def assign_all(
         self, tasks: Sequence[AgentTask], futures: Sequence[TaskFuture]
     ) -> list[tuple[str, ...]]:
-        """The same for several, which may come after each other; with an error, for none."""
-        named: list[TaskFuture] = []
+        """The same for several tasks, which may depend on each other; on an error, for none."""
+        assigned: list[TaskFuture] = []
         try:
             for task, future in zip(tasks, futures, strict=True):
-                self._name(task, future)
-                named.append(future)
-            return [self._ids_of(task) for task in tasks]
+                self._assign(task, future)
+                assigned.append(future)
+            return [self._dependencies(task) for task in tasks]
         except BaseException:
-            self.forget(named)
+            self.forget(assigned)
             raise
 
-    def _name(self, task: AgentTask, future: TaskFuture) -> None:
+    def _assign(self, task: AgentTask, future: TaskFuture) -> None:
         name = task.id
         if name is None:
-            count = self._made[task.agent_type] = self._made.get(task.agent_type, 0) + 1
+            count = self._generated[task.agent_type] = self._generated.get(task.agent_type, 0) + 1
             name = f"{task.agent_type}#{count}"
         future.earlier = self._last.get(name)
         if isinstance(future.earlier, TaskFuture) and not future.earlier.done():
@@ -58,12 +61,12 @@ class TaskIds:
         self._last[name] = future
 
     def ended(self, future: TaskFuture) -> None:
-        """Keep no Future that has ended: a queue may live for years."""
+        """Drop the Future of a task that has ended: a queue may run for years."""
         if self._last.get(future.name) is future:
             self._last[future.name] = future.task_id
 
     def forget(self, futures: Iterable[TaskFuture]) -> None:
-        """They were not taken in: their ids mean what they meant before."""
+        """Undo `assign` for tasks that were not accepted: their ids mean what they meant before."""
         for future in futures:
             if self._last.get(future.name) is future:
                 if future.earlier is None:
@@ -71,8 +74,8 @@ class TaskIds:
                 else:
                     self._last[future.name] = future.earlier
 
-    def _ids_of(self, task: AgentTask) -> tuple[str, ...]:
-        """The ids, in the Runtime, of the tasks that one comes after."""
+    def _dependencies(self, task: AgentTask) -> tuple[str, ...]:
+        """Return the ids, in the Runtime, of the tasks that a task depends on."""
         after = task.after
         if isinstance(after, (str, concurrent.futures.Future)) or not isinstance(after, Iterable):
             return (self._id_of(after, task),)
@@ -88,7 +91,7 @@ class TaskIds:
         if found is None:
             close = get_close_matches(before, self._last, n=1)
             raise UnknownDependency(
-                f"{task.agent_type} ({task.task_description!r}) comes after {before!r}, but there "
+                f"{task.agent_type} ({task.task_description!r}) depends on {before!r}, but there "
                 "is no such task" + (f"; did you mean {close[0]!r}?" if close else "")
             )
         return found if isinstance(found, str) else found.task_id

@@ -14,9 +14,9 @@ import typer
 from interlock.errors import InterlockError, NotRunning, UsageError
 from interlock.journal.state.run_facts import RunFacts
 from interlock.model.why import Explanation
-from interlock.patterns.queue.load_text import LoadText
 from interlock.runtime.control.client import ask
 from interlock.runtime.control.protocol import NoReply
+from interlock.runtime.load_text import LoadText
 from interlock.service.project_folder import ProjectFolder, find_project
 from interlock.views.cli.facts_json import run_json
 from interlock.views.cli.finding import Following, facts_of, last_run, task_of, why_not

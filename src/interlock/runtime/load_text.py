@@ -1,4 +1,4 @@
-"""The load of the machine, as people read it."""
+"""The load of the machine as text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _GB = 2**30
 
 
 class LoadText:
-    """CPU and memory in use. From any thread."""
+    """CPU and memory in use. Usable from any thread."""
 
     def __init__(self) -> None:
         self._psutil: Any = import_module("psutil")
@@ -20,7 +20,7 @@ class LoadText:
         self._lock = threading.Lock()
 
     def read(self) -> tuple[str | None, str]:
-        """`45 %` and `2.3 of 16 GB`; no CPU use in the first tenth of a second."""
+        """Return `45 %` and `2.3 of 16 GB`; no CPU use in the first tenth of a second."""
         with self._lock:
             cpu = self._machine.read().cpu
         memory = self._psutil.virtual_memory()
