@@ -38,7 +38,6 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "plan",
             "journal",
             "runtime",
-            "patterns",
             "service",
         }
     ),
