@@ -1,4 +1,4 @@
-"""Fake agents: what they do is said in a few words, and the site keeps what they did.
+"""Fake agents: a few words say what they do, and the site records what they did.
 
 site = Site()
 slow = FakeAgent(site, works(60), writes("src/a.py"), returns("done"))
@@ -20,30 +20,30 @@ from interlock.runtime.context import TaskContext
 from interlock.testing.simulated_backends import Blocking
 from interlock.testing.site import Site, Visit
 
-Deed = Callable[[Visit], Awaitable[None]]
-"""Something that an agent does."""
+Action = Callable[[Visit], Awaitable[None]]
+"""Something that a fake agent does."""
 
 
 class FakeAgent:
-    """An async agent that does one deed after another; `swallows` cancellations leave it cold.
+    """An async agent that performs its actions in order and ignores `swallows` cancellations.
 
     In a thread (`in_a_thread`) or process (`in_a_process`) it does the same as a blocking agent.
     """
 
-    def __init__(self, site: Site, *deeds: Deed, swallows: int = 0) -> None:
+    def __init__(self, site: Site, *actions: Action, swallows: int = 0) -> None:
         self.site = site
-        self.deeds = deeds
+        self.actions = actions
         self.swallows = swallows
 
     async def run(self, ctx: TaskContext, /, *args: Any) -> Any:
         return await self._live(self.site.arrive(ctx), args)
 
     def in_a_thread(self) -> FakeThreadAgent:
-        """The same agent, blocking."""
+        """The same agent as a blocking one."""
         return FakeThreadAgent(self)
 
     def in_a_process(self, task_id: str, claims: Iterable[Claim] = ()) -> Process[Any]:
-        """The same agent in a process, where it has no context to look up its task in."""
+        """The same agent in a process, where it has no context to find its id and claims in."""
         listed = tuple(claims)
 
         def work(*args: Any) -> Blocking[Any]:
@@ -60,9 +60,9 @@ class FakeAgent:
         visit.given = args
         visit.swallows = self.swallows
         try:
-            for deed in self.deeds:
+            for action in self.actions:
                 try:
-                    await deed(visit)
+                    await action(visit)
                 except asyncio.CancelledError:
                     if not visit.swallow():
                         raise
@@ -86,10 +86,10 @@ class FakeThreadAgent:
         return Blocking(self._agent._live(self._agent.site.arrive(ctx), args))
 
 
-def works(seconds: float) -> Deed:
-    """Take some time, all of it, even if a cancellation is swallowed meanwhile."""
+def works(seconds: float) -> Action:
+    """Work for so many seconds, all of them, even if a cancellation is swallowed meanwhile."""
 
-    async def deed(visit: Visit) -> None:
+    async def action(visit: Visit) -> None:
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         while loop.time() < until:
@@ -99,13 +99,13 @@ def works(seconds: float) -> Deed:
                 if not visit.swallow():
                     raise
 
-    return deed
+    return action
 
 
-def hangs() -> Deed:
-    """Never come to an end; only a cancellation that is not swallowed helps."""
+def hangs() -> Action:
+    """Never end, until a cancellation comes that is not swallowed."""
 
-    async def deed(visit: Visit) -> None:
+    async def action(visit: Visit) -> None:
         while True:
             try:
                 await asyncio.get_running_loop().create_future()
@@ -113,50 +113,50 @@ def hangs() -> Deed:
                 if not visit.swallow():
                     raise
 
-    return deed
+    return action
 
 
-def writes(path: str) -> Deed:
+def writes(path: str) -> Action:
     """Write a path."""
 
-    async def deed(visit: Visit) -> None:
+    async def action(visit: Visit) -> None:
         visit.touch(path, wrote=True)
 
-    return deed
+    return action
 
 
-def reads(path: str) -> Deed:
+def reads(path: str) -> Action:
     """Read a path."""
 
-    async def deed(visit: Visit) -> None:
+    async def action(visit: Visit) -> None:
         visit.touch(path, wrote=False)
 
-    return deed
+    return action
 
 
-def returns(value: Any) -> Deed:
-    """Return this in the end. An exception or a failed Outcome is a failure that is returned."""
+def returns(value: Any) -> Action:
+    """Return this at the end. An exception or a failed Outcome counts as a failure."""
 
-    async def deed(visit: Visit) -> None:
+    async def action(visit: Visit) -> None:
         visit.value = value
 
-    return deed
+    return action
 
 
-def raises(make: Callable[[], BaseException]) -> Deed:
+def raises(make: Callable[[], BaseException]) -> Action:
     """Raise something: `raises(OSError)`, `raises(lambda: AgentFailed("no", retryable=False))`."""
 
-    async def deed(visit: Visit) -> None:
+    async def action(visit: Visit) -> None:
         raise make()
 
-    return deed
+    return action
 
 
-def fails(times: int, make: Callable[[], BaseException] = RuntimeError) -> Deed:
-    """Raise in the first attempts, so many times, and go on to the next deed after that."""
+def fails(times: int, make: Callable[[], BaseException] = RuntimeError) -> Action:
+    """Raise in the first `times` attempts; later attempts go on to the next action."""
 
-    async def deed(visit: Visit) -> None:
+    async def action(visit: Visit) -> None:
         if visit.attempt <= times:
             raise make()
 
-    return deed
+    return action

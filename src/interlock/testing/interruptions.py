@@ -1,10 +1,10 @@
-"""Faults at a chosen step, and every program once per step.
+"""Faults at a chosen step, and a program run once for each of its steps.
 
     for run in every_step(main, seed=7, how="cancel"):
         assert not run.leaked, run.interrupted
 
-A step is what a task does from one await to the next. A fault at step n meets the n-th step of the
-whole program, whichever task makes it; up to there the run is the one without a fault.
+A step is what a task does from one await to the next. A fault at step n strikes the n-th step of
+the program, whichever task takes it. Up to that step the run is the same as without the fault.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ T = TypeVar("T")
 
 
 def interrupt_at(step: int, how: Literal["cancel"] | Callable[[], BaseException]) -> Fault:
-    """Cancel the task that makes this step, or raise `how()` in it, at the await it comes from.
+    """Cancel the task that takes this step, or raise `how()` in it, at the await before the step.
 
-    An exception takes the place of whatever the await would have brought, a cancellation included.
-    In the first step of a task there is no await yet, and none of its body runs.
+    An exception replaces whatever the await would have returned or raised, a cancellation
+    included. The first step of a task has no await before it: none of its body runs then.
     """
     _check_step(step)
     if how == "cancel":
-        return _Cancel(step)
+        return _CancelFault(step)
     if not callable(how):
         raise TypeError(f'how is "cancel" or makes an exception (OSError will do), not {how!r}')
-    return _Raise(step, how)
+    return _RaiseFault(step, how)
 
 
 def crash_at(step: int) -> Fault:
     """Drop the loop after this step, as if the process had been killed."""
     _check_step(step)
-    return _Crash(step)
+    return _CrashFault(step)
 
 
 def every_step(
@@ -52,14 +52,13 @@ def every_step(
 ) -> Iterator[VirtualRun[T]]:
     """Count the steps of `main()`, then run it once for each of them with a fault there.
 
-    `main` is called for every run and makes its world anew; what it leaves where its caller can see
-    it is, when a run is yielded, the world of that run. Where a task waits for its TaskGroup, an
-    exception is not thrown (nothing but a cancellation can come out of that await): that run has
-    an empty `interrupted`.
+    `main` is called for every run and sets up everything anew. State that it keeps outside belongs,
+    when a run is yielded, to that run. While a task waits for its TaskGroup no exception is thrown
+    into it (that await raises nothing but cancellation): such a run has an empty `interrupted`.
     """
-    # Do not ask that a cancelled main ends as cancelled. CPython #116720: up to 3.12, a TaskGroup
-    # in which a child fails at the moment its parent is cancelled by an outer one takes that
-    # cancellation for its own, and swallows it. What must hold is what the program promises.
+    # A cancelled main does not always end as cancelled. CPython #116720: up to 3.12, a TaskGroup in
+    # which a child fails at the moment an outer group cancels its parent takes that cancellation
+    # for its own and swallows it. So check what the program promises, not how main ended.
     plain = simulate(main, seed=seed, max_steps=max_steps, deadline=deadline)
     for step in range(1, plain.steps + 1):
         fault = crash_at(step) if how == "crash" else interrupt_at(step, how)
@@ -77,7 +76,7 @@ def _check_step(step: int) -> None:
 
 
 @dataclass(frozen=True)
-class _Cancel:
+class _CancelFault:
     step: int
 
     def before_step(self, loop: VirtualLoop, task: SimulatedTask[Any]) -> None:
@@ -86,14 +85,14 @@ class _Cancel:
             task.cancel()
 
     def after_step(self, loop: VirtualLoop, task: SimulatedTask[Any]) -> None:
-        """Nothing: a cancellation comes before."""
+        """Do nothing: a cancellation comes before the step."""
 
     def __str__(self) -> str:
         return f"cancelled at step {self.step}"
 
 
 @dataclass(frozen=True)
-class _Raise:
+class _RaiseFault:
     step: int
     make: Callable[[], BaseException]
 
@@ -102,23 +101,23 @@ class _Raise:
             return
         frames = task.frames()
         if frames and frames[-1].f_code.co_filename == taskgroups.__file__:
-            return  # the group would leave its children behind: a fault that cannot happen
+            return  # The group would leave its children behind: such a fault cannot happen.
         loop.interrupted.append(f"{self} in {task.waiting()}")
         task.throw(self.make())
 
     def after_step(self, loop: VirtualLoop, task: SimulatedTask[Any]) -> None:
-        """Nothing: an exception comes before."""
+        """Do nothing: an exception comes before the step."""
 
     def __str__(self) -> str:
         return f"{getattr(self.make, '__name__', self.make)} at step {self.step}"
 
 
 @dataclass(frozen=True)
-class _Crash:
+class _CrashFault:
     step: int
 
     def before_step(self, loop: VirtualLoop, task: SimulatedTask[Any]) -> None:
-        """Nothing: a crash comes after."""
+        """Do nothing: a crash comes after the step."""
 
     def after_step(self, loop: VirtualLoop, task: SimulatedTask[Any]) -> None:
         if loop.steps == self.step:

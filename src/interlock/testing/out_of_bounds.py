@@ -1,7 +1,7 @@
-"""What a simulated loop refuses: the outside world, which no seed decides.
+"""What a simulated loop refuses: everything outside the program, which no seed decides.
 
-A thread, a process, a socket or a signal answers when it likes, so one of them is enough to make a
-run that cannot be replayed. The runtime keeps them behind ports, and a simulation models the port.
+The timing of a thread, a process, a socket or a signal cannot be replayed, so a single one makes a
+run irreproducible. The runtime keeps them behind ports, and a simulation models the ports.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 
 class NotInSimulation(RuntimeError):
-    """Code under test reached past its ports, for something that only the real world has."""
+    """Code under test bypassed its ports and asked for something real."""
 
     def __init__(self, reached_for: str, why: str) -> None:
         self.reached_for = reached_for
@@ -20,7 +20,7 @@ class NotInSimulation(RuntimeError):
 
 
 def belongs_behind_a_port(what: str) -> str:
-    """Why there is no such thing."""
+    """Why the simulation has no such thing."""
     return f"{what} belongs behind a port, and the simulation models the port"
 
 
@@ -41,20 +41,20 @@ class _Refusal:
 
 
 def _refusal(what: str) -> Any:
-    """Any, because a refusal stands in for methods of every signature."""
+    """Typed as Any, because a refusal replaces methods of every signature."""
     return _Refusal(what)
 
 
 class SealedLoop(asyncio.AbstractEventLoop):
-    """The half of an event loop that deals with the world, every bit of it refused."""
+    """The part of an event loop that deals with the operating system; all of it is refused."""
 
     def __init__(self) -> None:
-        # Kept because code under test may well catch what is raised here: a runtime has to live
-        # with whatever an agent raises, and would report its NotInSimulation as a mere failure.
+        # Recorded, because code under test may catch what is raised here: a runtime turns whatever
+        # an agent raises into an outcome, and would report NotInSimulation as an ordinary failure.
         self.reached_for: list[str] = []
 
     def refuse(self, reached_for: str, why: str) -> NoReturn:
-        """Raise, and remember it."""
+        """Raise NotInSimulation, and record it."""
         self.reached_for.append(reached_for)
         raise NotInSimulation(reached_for, why)
 

@@ -1,9 +1,9 @@
-"""Replay: the journal of a run, put through a fresh kernel, gives the decisions it has recorded.
+"""Replay: a fresh kernel, given what a journal says happened, must decide what it says was decided.
 
-A journal has what happened and what was decided, in order. Here each thing that happened goes to
-a kernel again, one for each coordinator that the run had, and what it says is compared with what
-is written. Whatever differs means that the kernel is no function of its stimuli, that something
-reached it past the journal, or that somebody has changed the file.
+A journal has what happened and what was decided, in order. Each thing that happened is given to a
+new kernel (one for each coordinator that the run had), and its decisions are compared with the
+recorded ones. A difference means that the kernel is not a function of its stimuli, that something
+reached the kernel without being recorded, or that the file has been changed.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ _DECISIONS = frozenset(
     }
 )
 _ROUNDING = 1e-6
-"""Times in a journal count from 1970, and have lost their last digits, in seconds."""
+"""In seconds: times in a journal count from 1970 and have lost their last digits."""
 
 
 class Difference(NamedTuple):
-    """Where a replay parts from the record."""
+    """The first event at which a replay and the journal differ."""
 
     run: str
     number: int
-    """Of the event that the kernel was given."""
+    """The number of the event that the kernel was given."""
     stimulus: Any
     recorded: list[Any]
     replayed: list[Any]
@@ -50,11 +50,11 @@ class Difference(NamedTuple):
         lines = [f"run {self.run}, event {self.number}: {self.stimulus!r}"]
         lines += [f"  recorded {each!r}" for each in self.recorded if each not in self.replayed]
         lines += [f"  replayed {each!r}" for each in self.replayed if each not in self.recorded]
-        return "\n".join(lines if len(lines) > 1 else [*lines, "  the order is another one"])
+        return "\n".join(lines if len(lines) > 1 else [*lines, "  the order differs"])
 
 
-class _Step(NamedTuple):
-    """One thing that happened, and what was decided then."""
+class _RecordedStep(NamedTuple):
+    """One thing that happened, and what was decided on it."""
 
     number: int
     at: float
@@ -63,7 +63,7 @@ class _Step(NamedTuple):
 
 
 def replay(path: str | Path) -> list[Difference]:
-    """Replay all runs of a journal; the first difference of each, if there is one."""
+    """Replay all runs of a journal; returns the first difference of each run that has one."""
     found = []
     with Reader(path, Codec(KNOWN)) as reader:
         for run in reader.runs():
@@ -72,7 +72,7 @@ def replay(path: str | Path) -> list[Difference]:
 
 
 def replay_run(run_id: str, events: Iterable[Event]) -> list[Difference]:
-    """Replay one run; its first difference, or nothing."""
+    """Replay one run; returns its first difference, or an empty list."""
     kernel: Kernel | None = None
     epoch = 0.0
     for each in _steps(events):
@@ -98,21 +98,21 @@ def _replayed(kernel: Kernel, stimulus: s.Stimulus, now: float) -> list[Any]:
         if upcoming is not None and now < upcoming < now + _ROUNDING:
             now = upcoming
     found = kernel.handle(stimulus, now)
-    return [_essence(each) for each in found if not isinstance(each, do.SetTimer)]
+    return [_comparable(each) for each in found if not isinstance(each, do.SetTimer)]
 
 
-# -- the record, as steps -------------------------------------------------------------------
+# -- the journal, as steps ------------------------------------------------------------------
 
 
-def _steps(events: Iterable[Event]) -> Iterator[Event | _Step]:
-    """What happened to the kernels of a run, with what each of them made of it."""
-    step: _Step | None = None
+def _steps(events: Iterable[Event]) -> Iterator[Event | _RecordedStep]:
+    """What the kernels of a run were given, and what each decided on it."""
+    step: _RecordedStep | None = None
     terms: Together | None = None
-    queue = _Ahead(events)
+    queue = _EventQueue(events)
     for event in queue:
         if event.kind in _DECISIONS:
-            if step is not None:  # before the first one, a run is being taken up
-                step.decided.append(_essence(event.data))
+            if step is not None:  # before the first one, a run is being resumed
+                step.decided.append(_comparable(event.data))
             continue
         if event.kind is Kind.ASKED and isinstance(event.data, Together):
             terms = event.data
@@ -126,13 +126,13 @@ def _steps(events: Iterable[Event]) -> Iterator[Event | _Step]:
             yield event
         elif stimulus is not None:
             yield from () if step is None else (step,)
-            step = _Step(event.number, event.at, stimulus, [])
+            step = _RecordedStep(event.number, event.at, stimulus, [])
     if step is not None:
         yield step
 
 
-def _stimulus(event: Event, terms: Together | None, queue: _Ahead) -> s.Stimulus | None:
-    """What an event, with those that belong to it, told the kernel; None for nothing."""
+def _stimulus(event: Event, terms: Together | None, queue: _EventQueue) -> s.Stimulus | None:
+    """The stimulus that an event stands for, with the events that belong to it; None if none."""
     if event.kind is Kind.SUBMITTED:
         if queue.next_is(Kind.INHERITED):
             return None
@@ -152,7 +152,7 @@ def _stimulus(event: Event, terms: Together | None, queue: _Ahead) -> s.Stimulus
     return None
 
 
-class _Ahead:
+class _EventQueue:
     """Events, with a look at the next one."""
 
     def __init__(self, events: Iterable[Event]) -> None:
@@ -165,7 +165,7 @@ class _Ahead:
 
     def take(self) -> Event:
         taken, self._next = self._next, next(self._events, None)
-        assert taken is not None, "the record ends in the middle of a turn"
+        assert taken is not None, "the journal ends in the middle of a turn"
         return taken
 
     def next_is(self, *kinds: Kind) -> bool:
@@ -175,8 +175,8 @@ class _Ahead:
         return math.nan if self._next is None else self._next.at
 
 
-def _essence(decision: Any) -> Any:
-    """What a decision is, without what the runtime adds to it, and without exact times."""
+def _comparable(decision: Any) -> Any:
+    """A decision without what the runtime adds to it, and without exact times."""
     if isinstance(decision, Outcome | do.Settle):
         return (
             "settled",

@@ -1,7 +1,7 @@
-"""Threads and processes as a simulation has them: no real ones, and as stubborn as those.
+"""Simulated threads and processes, which can be stopped no more easily than real ones.
 
-A blocking agent that is quick is simply called. One that takes its time returns `Blocking`, whose
-coroutine stands for what the thread would do: awaiting in it is blocking there.
+A quick blocking agent is simply called. A slow one returns `Blocking` with a coroutine that models
+what the thread would do: an await in the coroutine stands for blocking in the thread.
 
     def build(ctx):
         return Blocking(_build(ctx))
@@ -34,24 +34,24 @@ _KILLED: list[Coroutine[Any, Any, Any]] = immortal_list()
 
 
 class Blocking(Generic[T]):
-    """What a blocking agent returns in a simulation: what its thread or process does, and when."""
+    """Returned by a blocking agent in a simulation: models the work of its thread or process."""
 
     def __init__(
         self, work: Coroutine[Any, Any, T], when_killed: Callable[[], None] = lambda: None
     ) -> None:
         self.work = work
         self.when_killed = when_killed
-        """Called when the process is killed: the work itself gets no chance to say so."""
+        """Called when the process is killed, because the work itself does not run again."""
 
 
 class Died(BaseException):
-    """For agents in a simulated process to raise: the process dies there, without an answer."""
+    """Raised by an agent in a simulated process: the process dies there, without a result."""
 
 
 def simulated_backends(
     loop: asyncio.AbstractEventLoop, coroutines: Coroutines, _orphaned: Callable[[int], None]
 ) -> Mapping[BackendKind, Backend]:
-    """Coroutines as ever; threads and processes that are tasks of the same loop."""
+    """Coroutines run as always; threads and processes are tasks of the same loop."""
     return {
         BackendKind.LOOP: coroutines,
         BackendKind.THREAD: SimulatedThreads(loop),
@@ -61,7 +61,7 @@ def simulated_backends(
 
 
 class SimulatedThreads:
-    """A thread cannot be stopped: whoever is told to goes on until it is done."""
+    """A thread cannot be stopped: its work goes on until it is done."""
 
     caps = Caps(kill=False)
 
@@ -69,31 +69,31 @@ class SimulatedThreads:
         self._loop = loop
 
     def submit(self, job: AttemptJob) -> None:
-        life = _live(_Mortal(job.call))
-        task = self._loop.create_task(life, name=f"thread {job.name}", context=job.context)
+        running = _run(_KillableWork(job.call))
+        task = self._loop.create_task(running, name=f"thread {job.name}", context=job.context)
         task.add_done_callback(partial(_report, job))
 
     def cancel(self, token: int, grace: float) -> None:
-        """Nothing, as with real threads."""
+        """Do nothing: a real thread cannot be stopped either."""
 
     async def close(self) -> None:
-        """Nothing idles here."""
+        """Do nothing: there are no idle workers."""
 
 
 class SimulatedProcesses:
-    """A process is told to stop by a CancelledError, and killed when its grace is over."""
+    """A process gets a CancelledError when it should stop, and is killed after its grace."""
 
     caps = Caps(kill=True)
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._alive: dict[int, tuple[_Mortal, asyncio.Task[Ending]]] = {}
+        self._alive: dict[int, tuple[_KillableWork, asyncio.Task[Ending]]] = {}
 
     def submit(self, job: AttemptJob) -> None:
-        mortal = _Mortal(partial(job.agent, *job.args, **(job.kwargs or {})))
-        # Another process: it has none of our context variables.
-        task = self._loop.create_task(_live(mortal), name=f"process {job.name}", context=Context())
-        self._alive[job.token] = mortal, task
+        work = _KillableWork(partial(job.agent, *job.args, **(job.kwargs or {})))
+        # A process has none of our context variables.
+        task = self._loop.create_task(_run(work), name=f"process {job.name}", context=Context())
+        self._alive[job.token] = work, task
         task.add_done_callback(partial(self._over, job))
 
     def _over(self, job: AttemptJob, task: asyncio.Task[Ending]) -> None:
@@ -107,16 +107,16 @@ class SimulatedProcesses:
 
     def _kill(self, token: int) -> None:
         if token in self._alive:
-            mortal, task = self._alive[token]
-            mortal.killed = True
+            work, task = self._alive[token]
+            work.killed = True
             task.cancel()
 
     async def close(self) -> None:
-        """Nothing idles here."""
+        """Do nothing: there are no idle workers."""
 
 
-class _Mortal:
-    """Calls an agent and drives its work; once killed it runs no more, not even to clean up."""
+class _KillableWork:
+    """Calls an agent and drives its work. Once killed, it runs no more, not even to clean up."""
 
     def __init__(self, call: Callable[[], Any]) -> None:
         self._call = call
@@ -136,7 +136,7 @@ class _Mortal:
             thrown = None
             try:
                 yield waited
-            except BaseException as error:  # noqa: BLE001 - passed on, as `yield from` does it
+            except BaseException as error:  # noqa: BLE001 - passed on, as by `yield from`
                 if self.killed:
                     _KILLED.append(work)
                     if isinstance(value, Blocking):
@@ -145,19 +145,19 @@ class _Mortal:
                 thrown = error
 
 
-async def _live(mortal: _Mortal) -> Ending:
+async def _run(work: _KillableWork) -> Ending:
     try:
-        return returned(await mortal)
+        return returned(await work)
     except GeneratorExit:
-        raise  # nobody will ever run this loop again
+        raise  # The loop has been dropped and will not run again.
     except Died as death:
         return Ending(State.FAILED, None, ErrorRecord("ProcessDied", str(death) or "it died"))
-    except BaseException as error:  # noqa: BLE001 - an agent may raise anything; it is its own
+    except BaseException as error:  # noqa: BLE001 - an agent may raise anything; it becomes its ending
         return raised(error)
 
 
 def _report(job: AttemptJob, task: asyncio.Task[Ending]) -> None:
-    """Whatever became of it; a task that a fault strikes before its first step has no ending."""
+    """Report the ending; a task that a fault strikes before its first step has none of its own."""
     if task.cancelled():
         ending = raised(asyncio.CancelledError())
     else:

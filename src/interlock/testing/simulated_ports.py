@@ -23,11 +23,11 @@ from interlock.runtime.ports import Ports
 from interlock.testing.simulated_backends import simulated_backends
 
 EPOCH = 1_700_000_000.0
-"""When simulated time begins, in seconds since 1970."""
+"""The start of simulated time, in seconds since 1970."""
 
 
-class Calm:
-    """A machine that is never busy."""
+class IdleMachine:
+    """A load meter of a machine that is never busy."""
 
     def read(self) -> Load:
         return Load(5.0, 5.0)
@@ -36,9 +36,9 @@ class Calm:
 def simulated_ports(
     seed: int = 0,
     journal: Callable[[], Journal] = MemoryJournal,
-    load: Callable[[], LoadMeter] = Calm,
+    load: Callable[[], LoadMeter] = IdleMachine,
 ) -> Ports:
-    """A clock, chance and backends that depend on nothing but the seed. No signals."""
+    """A clock, randomness and backends that depend on the seed alone; there are no signals."""
     return Ports(
         wall=_wall,
         chance=random.Random(seed),

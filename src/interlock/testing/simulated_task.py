@@ -1,7 +1,7 @@
-"""Tasks and futures of a simulated loop: numbered, and with a door for faults.
+"""Tasks and futures of a simulated loop: numbered, and open to faults.
 
-They hash by their number, so that a set of them is iterated in the same order in every process;
-plain ones hash by their address. Everything else is asyncio's own.
+They hash by their number, so that a set of them iterates in the same order in every process; those
+of asyncio hash by their address. In all else they are asyncio's own.
 """
 
 from __future__ import annotations
@@ -51,23 +51,23 @@ class SimulatedTask(asyncio.Task[T]):
         number: int,
         name: str,
         context: Context | None,
-        ended: Callable[[int], object],
+        on_end: Callable[[int], object],
     ) -> None:
-        self.number = number  # first: the base class puts the task into a set
-        self._course = _Course(coroutine, number, ended)
-        super().__init__(self._course, loop=loop, name=name, context=context)
+        self.number = number  # First: the base class puts the task into a set.
+        self._stepped = _SteppedCoroutine(coroutine, number, on_end)
+        super().__init__(self._stepped, loop=loop, name=name, context=context)
 
     def __hash__(self) -> int:
         return self.number
 
     def throw(self, exception: BaseException) -> None:
-        """Let its next step find `exception` raised at the await, whatever came of the wait."""
-        self._course.thrown = exception
+        """Raise `exception` in its next step, whatever the await would have returned."""
+        self._stepped.thrown = exception
 
     def frames(self) -> list[FrameType]:
-        """The frames of the waiting coroutines, from the outermost in; `get_stack()` has one."""
+        """The frames of the waiting coroutines, outermost first; `get_stack()` has only one."""
         found = []
-        inner: Any = self._course.coroutine
+        inner: Any = self._stepped.coroutine
         while inner is not None:
             frame = getattr(inner, "cr_frame", None) or getattr(inner, "gi_frame", None)
             if frame is not None:
@@ -76,7 +76,7 @@ class SimulatedTask(asyncio.Task[T]):
         return found
 
     def waiting(self) -> Waiting:
-        """Where it waits: the innermost line that is not asyncio's own."""
+        """Where it waits: the innermost line outside of asyncio."""
         frames = self.frames()
         ours = [f for f in frames if os.path.dirname(f.f_code.co_filename) != _ASYNCIO]
         if not frames:
@@ -88,26 +88,26 @@ class SimulatedTask(asyncio.Task[T]):
         return Waiting(self.get_name(), place)
 
 
-class _Course(Coroutine[Any, Any, T]):
-    """A task's coroutine as the task drives it: each step passes through here."""
+class _SteppedCoroutine(Coroutine[Any, Any, T]):
+    """Wraps the coroutine of a task, so that each of its steps passes through here."""
 
-    __slots__ = ("_ended", "_number", "coroutine", "thrown")
+    __slots__ = ("_number", "_on_end", "coroutine", "thrown")
 
     def __init__(
-        self, coroutine: Coroutine[Any, Any, T], number: int, ended: Callable[[int], object]
+        self, coroutine: Coroutine[Any, Any, T], number: int, on_end: Callable[[int], object]
     ) -> None:
         self.coroutine = coroutine
         self.thrown: BaseException | None = None
         self._number = number
-        self._ended = ended
+        self._on_end = on_end
 
     def send(self, value: Any) -> Any:
         if self.thrown is not None:
             return self.throw(self.thrown)
         try:
             return self.coroutine.send(value)
-        except BaseException:  # the coroutine has ended: StopIteration carries its result
-            self._ended(self._number)
+        except BaseException:  # The coroutine has ended: StopIteration carries its result.
+            self._on_end(self._number)
             raise
 
     def throw(
@@ -124,7 +124,7 @@ class _Course(Coroutine[Any, Any, T]):
         try:
             return self.coroutine.throw(exception)
         except BaseException:  # as in send()
-            self._ended(self._number)
+            self._on_end(self._number)
             raise
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
-"""The site: where simulated agents work, and the record of who was there, when, touching what.
+"""The site: where fake agents work. It records which attempt was there, when, touching what.
 
-It knows nothing of what was decided, only what was done, so it can judge those who decide.
+It knows what was done and nothing of what was decided, so it can judge the decisions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from interlock.runtime.context import TaskContext
 
 
 class Moment(NamedTuple):
-    """When something happened. Much happens at the same time, so moments are numbered."""
+    """When something happened. Many things happen at one virtual time, so moments are numbered."""
 
     number: float
     time: float
@@ -36,7 +36,7 @@ class Touch(NamedTuple):
 
 
 class Visit:
-    """One attempt, as it really went: from the first line of the agent to the last."""
+    """One attempt as it was carried out, from the first line of the agent to the last."""
 
     def __init__(
         self, site: Site, task_id: str, attempt: int, claims: Iterable[Claim], context: Any
@@ -62,7 +62,7 @@ class Visit:
         self.ended_by: BaseException | None = None
         self.killed = False
         self.swallows = 0
-        """How many more times it will take no notice of a cancellation."""
+        """How many cancellations it ignores in all."""
         self.swallowed = 0
         self._waits = 0
         self._since = NEVER
@@ -72,7 +72,7 @@ class Visit:
         self.touches.append(Touch(self.site.now(), path, wrote))
 
     def swallow(self) -> bool:
-        """A cancellation has come; whether to take no notice."""
+        """A cancellation has come; whether to ignore it."""
         self.notice()
         if self.swallowed >= self.swallows:
             return False
@@ -80,7 +80,7 @@ class Visit:
         return True
 
     def notice(self) -> None:
-        """It knows now that it should stop; a cancellation by somebody else is not meant here."""
+        """Note that it knows it should stop; only cancellations by Interlock count."""
         if self.told is NEVER and not self.never_told:
             self.told = self.site.now()
 
@@ -91,7 +91,7 @@ class Visit:
 
     @property
     def was_stopped(self) -> bool:
-        """Whether it has been told to stop, known to it or not."""
+        """Whether it has been told to stop, whether or not it has noticed."""
         return self.context is not None and self.context.cancelled()
 
     @property
@@ -101,7 +101,7 @@ class Visit:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Wait in mid-flight, with the slot lent out; for good if it is told to stop meanwhile."""
+        """Wait in mid-flight with the slot lent out; for good if it is told to stop meanwhile."""
         had_a_slot = not self.was_stopped
         if not self._waits:
             self._since = self.site.now()
@@ -116,7 +116,7 @@ class Visit:
                 self._since = NEVER
 
     def has_a_slot_at(self, number: float) -> bool:
-        """Whether it was at work then, and not waiting."""
+        """Whether it was working at that moment, and not waiting in mid-flight."""
         if not self.began.number <= number < self.gone.number:
             return False
         lent = [*self.lent, (self._since, NEVER)]
@@ -128,12 +128,12 @@ class Visit:
 
 
 class Site:
-    """Keeps one Visit for each attempt whose agent has run a line."""
+    """Keeps one Visit for each attempt whose agent has run at least one line."""
 
     def __init__(self) -> None:
         self.visits: list[Visit] = []
         self.parents: dict[str, str] = {}
-        """Whose child a task is, for those that are one."""
+        """The parent of each task that is a child."""
         self._moments = 0
 
     def now(self) -> Moment:
@@ -158,7 +158,7 @@ class Site:
         return visit
 
     def leave(self, visit: Visit) -> None:
-        """Nothing of an agent runs any more."""
+        """An agent has ended, and nothing of it runs any more."""
         visit.gone = self.now()
 
     def of(self, task_id: str) -> list[Visit]:
@@ -178,7 +178,7 @@ class Site:
     # -- what must never be -----------------------------------------------------------------
 
     def clashes(self) -> list[str]:
-        """Who was there at the same time although their claims conflict, or touched one path."""
+        """Attempts that overlapped although their claims conflict or they touched one path."""
         found: list[str] = []
         for a, b in combinations(self.visits, 2):
             met = a.began.number < b.gone.number and b.began.number < a.gone.number
@@ -194,13 +194,13 @@ class Site:
                     yield f"{a} holds {claim} while {b} holds {another}"
         for mine in a.touches:
             for other in b.touches:
-                # Whoever has touched something claims it until it is gone.
+                # An attempt that has touched a path holds it until it is gone.
                 both = max(mine.at, other.at).number < min(a.gone, b.gone).number
                 if both and mine.path == other.path and (mine.wrote or other.wrote):
                     yield f"{a} and {b} both touched {mine.path}"
 
     def unclaimed(self) -> list[str]:
-        """Paths that were touched without being claimed by then."""
+        """Paths that were touched before they were claimed, or without a claim."""
         found = []
         for visit in self.visits:
             for touch in visit.touches:

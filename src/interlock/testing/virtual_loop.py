@@ -1,14 +1,14 @@
-"""An asyncio event loop on which a seed decides everything: order, time, and nothing from outside.
+"""An asyncio event loop on which a seed decides everything that asyncio leaves open.
 
 - Time is virtual. It stands still while anything is ready and then jumps to the next timer, so a
   day of waiting costs nothing and no test sleeps.
 - Task steps that are ready in the same turn run in an order drawn from the seed. Plain callbacks
-  keep theirs: asyncio promises first in, first out for them, and code may rest on it.
+  keep theirs: asyncio promises first in, first out for them, and code may rely on it.
 - Threads, processes, sockets and signals raise `NotInSimulation`.
 
-The same seed gives the same order under any PYTHONHASHSEED. What is *not* patched: `time.time`,
-`time.monotonic`, `uuid4` and the `random` module. Code under test takes its clock (`loop.time()`
-will do) and its chance from ports; sets of strings iterate by hash seed here as everywhere.
+The same seed gives the same order under any PYTHONHASHSEED. `time.time`, `time.monotonic`, `uuid4`
+and the `random` module are *not* patched. Code under test takes its clock (`loop.time()` will do)
+and its randomness from ports. Sets of strings iterate by hash seed here as everywhere.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from interlock.testing.simulated_task import SimulatedFuture, SimulatedTask, Wai
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
-# What one may schedule of a task without it being a step: `loop.call_soon(task.cancel)`.
+# Methods of a task that may be scheduled without being a step: `loop.call_soon(task.cancel)`.
 _NO_STEPS = frozenset(name for name in dir(asyncio.Task) if not name.startswith("_"))
 
 
 class Hung(Exception):
-    """The simulated program will not end; the text names every pending task and where it waits."""
+    """The simulated program will not end; the text names each pending task and where it waits."""
 
     def __init__(self, reason: str, tasks: Sequence[Waiting]) -> None:
         self.tasks = tuple(tasks)
@@ -50,14 +50,14 @@ class Crashed(BaseException):
 
 
 class Fault(Protocol):
-    """Something that happens to a simulated program; told of every step, `loop.steps` counted."""
+    """Something that happens to a simulated program. It is called at each step (`loop.steps`)."""
 
     def before_step(self, loop: VirtualLoop, task: SimulatedTask[Any]) -> None: ...
 
     def after_step(self, loop: VirtualLoop, task: SimulatedTask[Any]) -> None: ...
 
 
-class _Step(asyncio.Handle):
+class _TaskStep(asyncio.Handle):
     """The next step of a task."""
 
     __slots__ = ("task",)
@@ -75,7 +75,7 @@ class _Step(asyncio.Handle):
 
 
 class VirtualLoop(SealedLoop):
-    """A seeded event loop with a virtual clock; see the module's text for what it promises."""
+    """A seeded event loop with a virtual clock; the module's docstring says what it promises."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class VirtualLoop(SealedLoop):
         super().__init__()
         self.steps = 0
         self.trace: list[str] = []
-        self.crashed = False  # what outlives a crash looks here, and refuses the dead loop
+        self.crashed = False  # What outlives a crash checks this, and refuses the dead loop.
         self.interrupted: list[str] = []
         self.complaints: list[str] = []
         self.faults = tuple(faults)
@@ -98,26 +98,28 @@ class VirtualLoop(SealedLoop):
         self._now = 0.0
         self._ready: deque[asyncio.Handle] = deque()
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
-        # Strong references: asyncio's are weak, and a task that vanishes in a garbage collection
-        # would make the run depend on when that came.
+        # Strong references: those of asyncio are weak, and a task that disappears in a garbage
+        # collection would make the run depend on when that happened.
         self._pending: dict[int, SimulatedTask[Any]] = {}
         self._generators: weakref.WeakValueDictionary[int, AsyncGenerator[Any, Any]]
         self._generators = weakref.WeakValueDictionary()
         self._numbers = 0
         self._home = threading.get_ident()
         self._running = self._stopping = self._closed = self._debug = False
-        self._complain: Callable[[asyncio.AbstractEventLoop, dict[str, Any]], object] | None = None
+        self._exception_handler: (
+            Callable[[asyncio.AbstractEventLoop, dict[str, Any]], object] | None
+        ) = None
 
     def pending(self) -> list[SimulatedTask[Any]]:
         """The tasks that have not ended, oldest first."""
         return list(self._pending.values())
 
     def crash(self) -> None:
-        """Drop the loop: what is being run ends its step, and nothing of it runs after that.
+        """Drop the loop: the current step is completed, and nothing runs after it.
 
         A step cannot be cut in two without running its `finally` blocks, so whatever outlives
-        the crash (journal, workspace, agents) must ask `crashed` and refuse the rest of the step.
-        Whoever still calls the dead loop gets no error and no answer.
+        the crash (journal, workspace, agents) must check `crashed` and refuse the rest of the step.
+        A call to the dead loop raises no error and has no effect.
         """
         self.crashed = True
 
@@ -133,8 +135,8 @@ class VirtualLoop(SealedLoop):
         task = getattr(callback, "__self__", None)
         if isinstance(task, asyncio.Task) and getattr(callback, "__name__", "") not in _NO_STEPS:
             if not isinstance(task, SimulatedTask):
-                self.refuse("asyncio.Task()", "its step would go unseen; use create_task()")
-            handle: asyncio.Handle = _Step(task, callback, args, self, context)
+                self.refuse("asyncio.Task()", "its steps would not be seen; use create_task()")
+            handle: asyncio.Handle = _TaskStep(task, callback, args, self, context)
         else:
             handle = asyncio.Handle(callback, args, self, context)
         self._ready.append(handle)
@@ -169,7 +171,7 @@ class VirtualLoop(SealedLoop):
         return timer
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """Asked for by TimerHandle.cancel(). Cancelled timers are passed over when they come up."""
+        """Called by TimerHandle.cancel(). Cancelled timers are skipped when they are due."""
 
     # Tasks and futures
 
@@ -188,23 +190,23 @@ class VirtualLoop(SealedLoop):
         if not asyncio.iscoroutine(coro):
             raise TypeError(f"a coroutine was expected, got {coro!r}")
         if eager_start:
-            self.refuse("create_task(eager_start=True)", "its first step would pass the seed by")
+            self.refuse("create_task(eager_start=True)", "the seed would not order its first step")
         number = self._number()
         task: SimulatedTask[T] = SimulatedTask(
             coro,
             loop=self,
             number=number,
-            # asyncio's own names count through the whole process, and would differ from run to run.
+            # Names made by asyncio count through the whole process and would differ between runs.
             name=f"task-{number}" if name is None else str(name),
             context=context,
-            ended=self._forget,
+            on_end=self._forget,
         )
         self._pending[number] = task
         return task
 
     def set_task_factory(self, factory: object) -> None:
         if factory is not None:
-            self.refuse("loop.set_task_factory()", "its tasks' steps would go unseen")
+            self.refuse("loop.set_task_factory()", "the steps of its tasks would not be seen")
 
     def get_task_factory(self) -> None:
         return None
@@ -239,19 +241,19 @@ class VirtualLoop(SealedLoop):
             sys.set_asyncgen_hooks(*hooks)
 
     def _turn(self) -> None:
-        """Run what is ready now; what becomes ready meanwhile waits for the next turn."""
+        """Run what is ready now; what becomes ready during the turn waits for the next one."""
         self._take_timers()
         ready = self._shuffled()
         for _ in range(len(ready)):
             handle = ready.popleft()
             if handle._cancelled:
                 continue
-            if type(handle) is _Step:
+            if type(handle) is _TaskStep:
                 self._step(handle)
             else:
                 handle._run()
-            # The frame may live on in a traceback, and must not keep the task alive there: "its
-            # exception was never retrieved" would have to wait for the garbage collector.
+            # A traceback may keep this frame, which must not keep the task alive: the complaint
+            # that its exception was never retrieved would then wait for the garbage collector.
             del handle
             if self.crashed:
                 raise Crashed
@@ -274,17 +276,17 @@ class VirtualLoop(SealedLoop):
         return when
 
     def _shuffled(self) -> deque[asyncio.Handle]:
-        """What is ready: the seed orders the steps among themselves, callbacks keep their place."""
-        steps = [handle for handle in self._ready if type(handle) is _Step]
+        """What is ready. The seed orders the steps among themselves; callbacks keep their place."""
+        steps = [handle for handle in self._ready if type(handle) is _TaskStep]
         if len(steps) > 1:
             self._chance.shuffle(steps)
             drawn = iter(steps)
             self._ready = deque(
-                next(drawn) if type(handle) is _Step else handle for handle in self._ready
+                next(drawn) if type(handle) is _TaskStep else handle for handle in self._ready
             )
         return self._ready
 
-    def _step(self, handle: _Step) -> None:
+    def _step(self, handle: _TaskStep) -> None:
         if self.steps >= self.max_steps:
             self._ready.appendleft(handle)
             raise self._hung(f"not done after {self.max_steps:g} steps")
@@ -296,7 +298,7 @@ class VirtualLoop(SealedLoop):
         handle._run()
         for fault in self.faults:
             fault.after_step(self, task)
-        del handle, task  # as in _turn()
+        del handle, task  # See _turn().
 
     def _hung(self, reason: str) -> Hung:
         return Hung(
@@ -331,7 +333,7 @@ class VirtualLoop(SealedLoop):
         if self._running:
             raise RuntimeError("a running loop cannot be closed")
         self._closed = True
-        if not self.crashed:  # of a crashed loop nothing may be let go: that would run it
+        if not self.crashed:  # To let go of a crashed loop would run it.
             self._ready.clear()
             self._timers.clear()
             self._pending.clear()
@@ -352,29 +354,29 @@ class VirtualLoop(SealedLoop):
             self.call_soon(self.create_task, generator.aclose())
 
     async def shutdown_asyncgens(self) -> None:
-        """Close the generators that are still open, in the order in which they began."""
+        """Close the generators that are still open, oldest first."""
         for generator in list(self._generators.values()):
             try:
                 await generator.aclose()
-            except Exception as error:  # noqa: BLE001 - one that fails must not keep the rest open
+            except Exception as error:  # noqa: BLE001 - the others must be closed all the same
                 told = {"message": "an async generator failed to close", "exception": error}
                 self.call_exception_handler(told)
         self._generators.clear()
 
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:
-        """There is none; `asyncio.Runner` asks all the same."""
+        """Do nothing: there is no executor, but `asyncio.Runner` calls this."""
 
     # Complaints: what asyncio would log
 
     def set_exception_handler(
         self, handler: Callable[[asyncio.AbstractEventLoop, dict[str, Any]], object] | None
     ) -> None:
-        self._complain = handler
+        self._exception_handler = handler
 
     def get_exception_handler(
         self,
     ) -> Callable[[asyncio.AbstractEventLoop, dict[str, Any]], object] | None:
-        return self._complain
+        return self._exception_handler
 
     def default_exception_handler(self, context: dict[str, Any]) -> None:
         error = context.get("exception")
@@ -382,15 +384,15 @@ class VirtualLoop(SealedLoop):
             f"{context.get('message')}" if error is None else f"{context.get('message')}: {error!r}"
         )
         self.complaints.append(text)
-        if self._closed:  # too late for the record of the run: "exception was never retrieved"
+        if self._closed:  # too late for the result of the run: "exception was never retrieved"
             logging.getLogger("asyncio").error(text, exc_info=error)
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        if self._complain is None:
+        if self._exception_handler is None:
             self.default_exception_handler(context)
         else:
             try:
-                self._complain(self, context)
+                self._exception_handler(self, context)
             except Exception as error:  # noqa: BLE001 - as in asyncio, it must not stop the loop
                 self.complaints.append(f"the exception handler raised {error!r}")
 

@@ -1,4 +1,4 @@
-"""`simulate(main)`: one program, one seed, from its first step to the end of its loop.
+"""`simulate(main)`: run one program with one seed, from its first step to the end of its loop.
 
     def test_the_queue_is_drained() -> None:
         for seed in range(100):
@@ -6,7 +6,7 @@
             assert run.value() == 12
             assert not run.leaked
 
-The same program with the same seed makes the same `trace`; `faults` (see `interruptions`) change it
+The same program with the same seed has the same `trace`; `faults` (see `interruptions`) change it
 from the step at which they strike.
 """
 
@@ -38,7 +38,7 @@ A thousand crashes of a small program take some tens of megabytes: give each bat
 
 @dataclass(frozen=True)
 class VirtualRun(Generic[T]):
-    """What came of a simulated program."""
+    """The result of a simulated program."""
 
     seed: int
     result: T | None
@@ -47,14 +47,14 @@ class VirtualRun(Generic[T]):
     steps: int
     trace: tuple[str, ...]
     leaked: tuple[Waiting, ...] = ()
-    """Tasks that were pending when main had ended; they were cancelled then, as by asyncio.run."""
+    """Tasks that were pending when main ended; they were then cancelled, as by asyncio.run."""
     crashed: bool = False
     interrupted: tuple[str, ...] = ()
     """Where the faults struck."""
     reached_for: tuple[str, ...] = ()
-    """What raised NotInSimulation, whether or not the program caught it."""
+    """What raised NotInSimulation, even if the program caught it."""
     complaints: tuple[str, ...] = ()
-    """What asyncio would have logged: callbacks that raised, exceptions that nobody fetched."""
+    """What asyncio would have logged: callbacks that raised, exceptions never retrieved."""
 
     def value(self) -> T:
         """The result; raises what the program raised."""
@@ -66,7 +66,7 @@ class VirtualRun(Generic[T]):
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the trace, for comparing runs of different processes."""
+        """A hash of the trace, to compare runs of different processes."""
         return hashlib.sha256("\n".join(self.trace).encode()).hexdigest()[:16]
 
 
@@ -78,13 +78,13 @@ def simulate(
     deadline: float = math.inf,
     faults: Sequence[Fault] = (),
 ) -> VirtualRun[T]:
-    """Run `main()` on a fresh loop and say what came of it.
+    """Run `main()` on a fresh loop, and return how it went.
 
-    Raises `Hung` when nothing can go on any more, or when `max_steps` task steps or `deadline`
-    virtual seconds were not enough; then, as after a crash, nothing of the program runs again.
+    Raises `Hung` when no task can make progress, or when `max_steps` task steps or `deadline`
+    virtual seconds were not enough. After that, as after a crash, nothing of the program runs.
     """
     loop = VirtualLoop(seed, faults=faults, max_steps=max_steps, deadline=deadline)
-    # A collection in the middle would finalise things at a moment that the seed did not choose.
+    # A garbage collection would run finalisers at a moment that the seed did not choose.
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -106,12 +106,12 @@ def _run(loop: VirtualLoop, seed: int, main: Callable[[], Coroutine[Any, Any, T]
         loop.run_forever()
     except Crashed:
         _abandon(loop)
-    except SystemExit as error:  # asyncio lets it out of whichever task raised it
+    except SystemExit as error:  # asyncio lets it escape from the task that raised it
         exception = error
     else:
         try:
             result = task.result()
-        except BaseException as error:  # noqa: BLE001 - however main ended, that is its record
+        except BaseException as error:  # noqa: BLE001 - recorded, however main ended
             exception = error
     steps, time, trace, crashed = loop.steps, loop.time(), tuple(loop.trace), loop.crashed
     leaked: tuple[Waiting, ...] = ()
@@ -150,7 +150,7 @@ def _tidy(loop: VirtualLoop) -> None:
     tidying = loop.create_task(tidy())
     tidying.add_done_callback(lambda _: loop.stop())
     try:
-        while not tidying.done():  # main, if it ends only now, stops the loop as well
+        while not tidying.done():  # main, if it ends only now, also stops the loop
             loop.run_forever()
     except (Hung, Crashed, SystemExit) as error:
         loop.complaints.append(f"what was left would not end when cancelled: {error!r}")

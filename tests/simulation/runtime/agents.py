@@ -1,4 +1,4 @@
-"""The agents of a story: each step of a plan becomes a deed of a fake agent."""
+"""The agents of a story: each step of a plan becomes a action of a fake agent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from interlock.errors import AgentFailed, AttemptOver, UsageError, WouldDeadlock
 from interlock.model.claim import Mode
 from interlock.model.outcome import ErrorRecord, Outcome, State
 from interlock.runtime.context import TaskContext
-from interlock.testing.fake_agent import Deed, FakeAgent, hangs, raises, reads, works, writes
+from interlock.testing.fake_agent import Action, FakeAgent, hangs, raises, reads, works, writes
 from interlock.testing.simulated_backends import Died
 from interlock.testing.site import Visit
 from tests.simulation.runtime.record import Taken
@@ -56,19 +56,19 @@ class Agents:
             return agent.in_a_process(plan.task.id, plan.task.claims)
         return agent
 
-    def _course(self, plan: RunPlan) -> Deed:
-        async def deed(visit: Visit) -> None:
+    def _course(self, plan: RunPlan) -> Action:
+        async def action(visit: Visit) -> None:
             visit.value = f"{visit.task_id}#{visit.attempt}"
             self._check_arguments(plan, visit)
             course = plan.courses[min(visit.attempt, len(plan.courses)) - 1]
             for step in course:
                 try:
-                    await self._deed(step)(visit)
+                    await self._action(step)(visit)
                 except asyncio.CancelledError:
                     if step.kind == "cancel itself" or not visit.swallow():
                         raise
 
-        return deed
+        return action
 
     def _check_arguments(self, plan: RunPlan, visit: Visit) -> None:
         for task_id, value in zip(plan.given, visit.given, strict=False):
@@ -77,10 +77,10 @@ class Agents:
         if plan.given:
             self._record.seen["results delivered"] += 1
 
-    def _deed(self, step: RunStep) -> Deed:
+    def _action(self, step: RunStep) -> Action:
         if step.kind in ODD_ENDS:
             return raises(ODD_ENDS[step.kind])
-        simple: dict[str, Callable[[], Deed]] = {
+        simple: dict[str, Callable[[], Action]] = {
             "work": lambda: works(step.seconds),
             "write": lambda: writes(step.path),
             "read": lambda: reads(step.path),
@@ -210,7 +210,7 @@ class Agents:
         """Several waits at once."""
         async with asyncio.TaskGroup() as group:
             for each in step.steps:
-                group.create_task(_run(self._deed(each), visit))
+                group.create_task(_run(self._action(each), visit))
         self._record.seen["several waits at once"] += 1
 
     # -- telling ----------------------------------------------------------------------------
@@ -226,5 +226,5 @@ class Agents:
             self._record.oddities.append(f"{visit} does not see the results of its dependencies")
 
 
-async def _run(deed: Deed, visit: Visit) -> None:
-    await deed(visit)
+async def _run(action: Action, visit: Visit) -> None:
+    await action(visit)
