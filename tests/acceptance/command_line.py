@@ -22,7 +22,7 @@ from interlock.journal.follow import follow
 from interlock.model.event import Event
 from interlock.service.project_folder import ProjectFolder
 from interlock.views.cli.app import run_app
-from interlock.views.cli.finding import facts_of, task_of
+from interlock.views.cli.last_run import facts_of, task_of
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = (sys.executable, "-m", "interlock")

@@ -9,7 +9,7 @@ from pathlib import Path
 from interlock.plan.plan_file import load_plan
 from interlock.plan.project_file import load_project
 from interlock.runtime.project import ProjectAgents, tasks_of
-from interlock.views.cli.insight import collisions
+from interlock.views.cli.plan_conflicts import find_conflicts
 from tests.acceptance import documents
 from tests.simulation.kernel.planted import BUGS
 
@@ -26,7 +26,7 @@ def test_the_plan_of_the_readme_is_a_plan(tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text(plan[0])
     project = load_project(tmp_path / "interlock.yaml")
     tasks = tasks_of(load_plan(tmp_path / "plan.yaml", project), ProjectAgents(project))
-    assert {(each.one, each.other) for each in collisions(tasks, {})} == {("api", "rename")}
+    assert {(each.one, each.other) for each in find_conflicts(tasks, {})} == {("api", "rename")}
     assert next(each for each in tasks if each.id == "api").after == ("schema",)
 
 

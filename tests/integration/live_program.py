@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from interlock.journal.state.run_facts import RunFacts
 from interlock.model.outcome import State
-from interlock.views.terminal.live import LiveView
-from interlock.views.terminal.terminal import make_console
+from interlock.views.terminal.console import make_console
+from interlock.views.terminal.live_view import LiveView
 from tests.unit.views.runs import NOW, many, run, task, why
 
 

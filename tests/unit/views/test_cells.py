@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.text import Text
 
-from interlock.views.terminal import safe
+from interlock.views.terminal import safe_text
 from interlock.views.terminal.cells import ELLIPSIS, column, cut, fit, fit_name, spread
 
 TEXTS = st.lists(
@@ -24,7 +24,7 @@ WIDTHS = st.integers(0, 40)
 def test_text_is_never_wider_than_its_place(text: str, width: int) -> None:
     assert cell_len(fit(text, width)) <= width
     assert cell_len(fit_name(text, width)) <= width
-    assert cut(Text(safe.line(text)), width).cell_len <= width
+    assert cut(Text(safe_text.line(text)), width).cell_len <= width
 
 
 @given(TEXTS | st.text(), WIDTHS)
@@ -34,7 +34,7 @@ def test_a_column_fills_its_place_exactly(text: str, width: int) -> None:
 
 @given(TEXTS, WIDTHS)
 def test_what_is_cut_is_cut_between_characters(text: str, width: int) -> None:
-    whole = safe.line(text)
+    whole = safe_text.line(text)
     fitted = fit(text, width)
     if fitted != whole and len(fitted) > 1:
         kept = fitted.removesuffix(ELLIPSIS)

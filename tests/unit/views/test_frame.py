@@ -12,10 +12,10 @@ from rich.text import Text
 from interlock.journal.state.run_facts import RunFacts
 from interlock.model.outcome import State
 from interlock.model.why import Explanation
-from interlock.views.terminal import bottom
+from interlock.views.terminal import footer
 from interlock.views.terminal.frame import frame
-from interlock.views.terminal.lanes import Lanes
-from interlock.views.terminal.looks import LOOKS
+from interlock.views.terminal.running_rows import RunningRows
+from interlock.views.terminal.state_styles import STYLES
 from tests.unit.views.runs import NOW, every_state, many, run, task, why
 
 SIZES = [(80, 24), (200, 50), (40, 12), (120, 9), (20, 4), (7, 3), (3, 2), (1, 1), (500, 200)]
@@ -65,7 +65,7 @@ def test_only_visible_rows_are_asked_why() -> None:
 @pytest.mark.parametrize("width", [300, 45, 34, 18])
 def test_counts_add_up_in_every_form(width: int) -> None:
     facts = RUNS["200 tasks"]
-    said = bottom.counts(facts, width).plain
+    said = footer.counts(facts, width).plain
     numbers = [int(each) for each in re.findall(r"\d+", re.sub(r"\(.*?\)", "", said))]
     if "of 200 ended" in said:
         assert numbers == [facts.progress.ended, 200]
@@ -77,8 +77,8 @@ def test_counts_add_up_in_every_form(width: int) -> None:
 
 
 def test_every_state_is_named_in_the_counts() -> None:
-    said = bottom.counts(every_state(), 300).plain
-    for look in LOOKS.values():
+    said = footer.counts(every_state(), 300).plain
+    for look in STYLES.values():
         assert look.word in said
     assert "(1 stopping)" in said
 
@@ -148,7 +148,7 @@ def test_the_last_line_tells_time_money_and_what_ctrl_c_does() -> None:
     ]
     assert last.rstrip().endswith("Ctrl-C gives what runs its grace, then stops")
     assert "Ctrl-C again" in frame(replace(facts, draining=True), why, 120, 24)[-1].plain
-    assert "not the run" in frame(facts, why, 120, 24, hints=bottom.LEAVES)[-1].plain
+    assert "not the run" in frame(facts, why, 120, 24, hints=footer.LEAVES)[-1].plain
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_the_first_line_says_what_is_special(facts: dict[str, Any], said: str) -
 
 
 def test_an_attempt_keeps_its_lane_while_others_end() -> None:
-    lanes = Lanes()
+    lanes = RunningRows()
     a, b, c = (task(name, State.RUNNING) for name in "abc")
     assert lanes.place([a, b]) == [a, b]
     assert lanes.place([b]) == [None, b]
@@ -174,6 +174,6 @@ def test_an_attempt_keeps_its_lane_while_others_end() -> None:
 
 
 def test_nothing_is_said_by_colour_alone() -> None:
-    marks = [look.mark + look.word for look in LOOKS.values()]
-    assert len(set(marks)) == len(LOOKS)
-    assert all(Text(look.mark).cell_len == 1 for look in LOOKS.values())
+    marks = [look.mark + look.word for look in STYLES.values()]
+    assert len(set(marks)) == len(STYLES)
+    assert all(Text(look.mark).cell_len == 1 for look in STYLES.values())

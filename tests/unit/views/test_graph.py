@@ -7,7 +7,7 @@ import re
 import pytest
 
 from interlock.errors import DependencyCycle
-from interlock.views.cli.graph import dot, mermaid
+from interlock.views.cli.graph_text import dot, mermaid
 from interlock.views.cli.graph_tree import tree
 from tests.unit.views.runs import task, text_of
 

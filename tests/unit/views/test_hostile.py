@@ -13,13 +13,13 @@ from interlock.model.claim import read, write
 from interlock.model.outcome import State
 from interlock.model.why import Explanation, HeldClaim, UnansweredQuestion
 from interlock.views.cli.agents_table import AgentRow, agents
-from interlock.views.cli.graph import dot, mermaid
+from interlock.views.cli.graph_text import dot, mermaid
 from interlock.views.cli.graph_tree import tree
+from interlock.views.terminal.explanation import render_explanation
 from interlock.views.terminal.frame import frame
 from interlock.views.terminal.picture import svg
 from interlock.views.terminal.status import status
 from interlock.views.terminal.summary import summary
-from interlock.views.terminal.why import explained
 from tests.unit.views.runs import HOSTILE, every_state, hostile, many, text_of, why
 
 FACTS = hostile(every_state())
@@ -47,7 +47,7 @@ VIEWS: dict[str, RenderableType] = {
     "small": Group(*frame(FACTS, asked, 40, 12)),
     "summary": summary(FACTS),
     "status": status(FACTS, asked, resources=[(HOSTILE, HOSTILE)]),
-    "why": explained(WHY),
+    "why": render_explanation(WHY),
     "tree": tree(NODES),
     "agents": agents([AgentRow(HOSTILE, HOSTILE, (HOSTILE,), 1, HOSTILE, HOSTILE, note=HOSTILE)]),
 }

@@ -9,8 +9,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from interlock.views.terminal.ascii_fallback import AsciiFallback
 from interlock.views.terminal.cells import shown
-from interlock.views.terminal.spelling import Spelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class AgentRow:
 def agents(rows: Sequence[AgentRow]) -> RenderableType:
     """A table; columns that nobody has anything in are left out."""
     if not rows:
-        return Spelled(Text("no agents: name some under `agents` in interlock.yaml", "dim"))
+        return AsciiFallback(Text("no agents: name some under `agents` in interlock.yaml", "dim"))
     columns = {
         "agent": [shown(row.name, "bold") for row in rows],
         "runs": [shown(row.runs) for row in rows],
@@ -50,4 +50,4 @@ def agents(rows: Sequence[AgentRow]) -> RenderableType:
         table.add_column(title, overflow="fold")
     for cells in zip(*filled.values(), strict=True):
         table.add_row(*cells)
-    return Spelled(table)
+    return AsciiFallback(table)

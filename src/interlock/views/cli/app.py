@@ -13,7 +13,7 @@ import typer
 from interlock.errors import InterlockError, UsageError
 from interlock.service.exit_codes import ExitCode
 from interlock.views.cli.printing import complain
-from interlock.views.terminal.terminal import nobody_reads, replace_what_cannot_be_spelt
+from interlock.views.terminal.console import discard_output, replace_unencodable
 
 HELP = """Run a team of agents at once; no two of them touch the same thing at the same time.
 
@@ -24,8 +24,8 @@ Exit codes: 0 all succeeded, 1 some task failed, 2 usage or plan error, 3 deadli
 COMMANDS = {
     "interlock.views.cli.commands.run": ("run", "delegate"),
     "interlock.views.cli.commands.multi_run": ("multi-run",),
-    "interlock.views.cli.commands.look": ("status", "why", "logs", "events"),
-    "interlock.views.cli.commands.steer": (
+    "interlock.views.cli.commands.observe": ("status", "why", "logs", "events"),
+    "interlock.views.cli.commands.control": (
         "cancel",
         "retry",
         "pause",
@@ -33,7 +33,7 @@ COMMANDS = {
         "prioritize",
         "answer",
     ),
-    "interlock.views.cli.commands.plans": ("check", "graph"),
+    "interlock.views.cli.commands.plan": ("check", "graph"),
     "interlock.views.cli.commands.setup": ("init", "agents", "doctor", "completion", "version"),
 }
 """In which file each of them is."""
@@ -68,7 +68,7 @@ def run_app(arguments: Sequence[str]) -> int:
     """Run a command; the exit code."""
     if COMPLETES in os.environ:
         import_module("typer.completion").completion_init()  # makes its shells known
-    replace_what_cannot_be_spelt()
+    replace_unencodable()
     try:
         command = typer.main.get_command(make_app(arguments))
         given = list(arguments) or ["--help"]
@@ -76,13 +76,13 @@ def run_app(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return int(code or 0)
     except (typer.Abort, KeyboardInterrupt):
-        nobody_reads()  # or the end would wait for somebody who does not
+        discard_output()  # or the end would wait for somebody who does not
         return ExitCode.INTERRUPTED
     except typer.TyperException as error:
         complain(f"{error.format_message()} `interlock --help` shows the way.")
         return ExitCode.USAGE
     except BrokenPipeError:
-        nobody_reads()
+        discard_output()
         return ExitCode.SUCCEEDED
     except InterlockError as error:
         if "--debug" in arguments:

@@ -16,7 +16,7 @@ from interlock.plan.records import Project
 from interlock.runtime.machine import containment
 from interlock.runtime.project import ProjectAgents
 from interlock.service.project_folder import ProjectFolder
-from interlock.views.cli.finding import facts_of
+from interlock.views.cli.last_run import facts_of
 from interlock.views.terminal.figures import plural
 
 
@@ -35,7 +35,7 @@ class Finding(NamedTuple):
 
 
 def examine(place: ProjectFolder) -> list[Finding]:
-    """Look at everything; what is wrong with one thing does not hide the next."""
+    """StateStyle at everything; what is wrong with one thing does not hide the next."""
     return [*_machine(), *_folder(place), *_project(place)]
 
 

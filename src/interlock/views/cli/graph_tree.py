@@ -9,22 +9,22 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from interlock.model import graph
-from interlock.views.cli.graph import Node
-from interlock.views.terminal import safe
+from interlock.views.cli.graph_text import GraphNode
+from interlock.views.terminal import safe_text
+from interlock.views.terminal.ascii_fallback import AsciiFallback
 from interlock.views.terminal.cells import column, fit_name
-from interlock.views.terminal.spelling import Spelled
 
 _DEEP = 8
 """Deeper than this, the guides of the levels in between are left out."""
 
 
-def tree(nodes: Sequence[Node]) -> RenderableType:
+def tree(nodes: Sequence[GraphNode]) -> RenderableType:
     """A task that comes after several is drawn below the last of them, which names the others."""
     if not nodes:
         return Text("no tasks", "dim")
     rows = list(_rows(nodes))
     width = min(48, max(cell_len(guide) + cell_len(name) for guide, name, _ in rows))
-    agents = min(20, max(cell_len(safe.line(node.agent)) for node in nodes))
+    agents = min(20, max(cell_len(safe_text.line(node.agent)) for node in nodes))
     lines = []
     for guide, name, node in rows:
         name = fit_name(name, max(12, width - cell_len(guide)))
@@ -32,20 +32,20 @@ def tree(nodes: Sequence[Node]) -> RenderableType:
         line = Text.assemble((guide, "dim"), (name, "bold"), gap, no_wrap=True, overflow="ellipsis")
         line.append(f"  {column(node.agent, agents)}" if agents else "", "cyan")
         for text, style in _about(node):
-            line.append(f"  {safe.line(text)}", style)
+            line.append(f"  {safe_text.line(text)}", style)
         line.rstrip()
         lines.append(line)
-    return Spelled(Group(*lines))
+    return AsciiFallback(Group(*lines))
 
 
-def _about(node: Node) -> Iterator[tuple[str, str]]:
+def _about(node: GraphNode) -> Iterator[tuple[str, str]]:
     if node.claims:
         yield ", ".join(node.claims), "dim"
     if len(node.after) > 1:
         yield f"after {', '.join(dict.fromkeys(node.after))}", "yellow"
 
 
-def _rows(nodes: Sequence[Node]) -> Iterator[tuple[str, str, Node]]:
+def _rows(nodes: Sequence[GraphNode]) -> Iterator[tuple[str, str, GraphNode]]:
     """Guide, name and task of each line. Nothing recurses: chains may be as long as they like."""
     known = {node.id: node for node in nodes}
     order = graph.topological({node.id: node.after for node in nodes})
@@ -61,7 +61,7 @@ def _rows(nodes: Sequence[Node]) -> Iterator[tuple[str, str, Node]]:
     todo: list[tuple[str, tuple[bool, ...]]] = [(task_id, ()) for task_id in reversed(roots)]
     while todo:
         task_id, above = todo.pop()
-        yield _guide(above), safe.line(task_id), known[task_id]
+        yield _guide(above), safe_text.line(task_id), known[task_id]
         children = below[task_id]
         for number, child in reversed(list(enumerate(children))):
             todo.append((child, (*above, number == len(children) - 1)))

@@ -7,14 +7,14 @@ from typing import Any
 
 from rich.text import Text
 
-from interlock.views.terminal import safe
-from interlock.views.terminal.spelling import Spelled
-from interlock.views.terminal.terminal import make_console
+from interlock.views.terminal import safe_text
+from interlock.views.terminal.ascii_fallback import AsciiFallback
+from interlock.views.terminal.console import make_console
 
 
 def say(words: str) -> None:
     """Say something to people."""
-    make_console().print(Spelled(Text(safe.line(words))), soft_wrap=True)
+    make_console().print(AsciiFallback(Text(safe_text.line(words))), soft_wrap=True)
 
 
 def print_json(facts: Any) -> None:
@@ -26,5 +26,5 @@ def complain(words: str) -> None:
     """Say what went wrong."""
     console = make_console(stderr=True)
     console.print(Text("interlock:", "bold red"), end=" ")
-    for line in safe.lines(words):
-        console.print(Spelled(Text(line)), soft_wrap=True)
+    for line in safe_text.lines(words):
+        console.print(AsciiFallback(Text(line)), soft_wrap=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from rich.cells import cell_len, chop_cells
 from rich.text import Text
 
-from interlock.views.terminal import safe
+from interlock.views.terminal import safe_text
 
 ELLIPSIS = "…"
 
 
 def fit(text: str, width: int) -> str:
     """A harmless line of at most so many cells; an ellipsis says that there was more."""
-    text = safe.line(text)
+    text = safe_text.line(text)
     if cell_len(text) <= width:
         return text
     if width <= 1:
@@ -22,7 +22,7 @@ def fit(text: str, width: int) -> str:
 
 def fit_name(text: str, width: int) -> str:
     """The same for a name, with the ellipsis inside: names often differ in their ends only."""
-    text = safe.line(text)
+    text = safe_text.line(text)
     if cell_len(text) <= width or width < 12:
         return fit(text, width)
     tail = _tail(text, (width - 1) // 3)
@@ -37,7 +37,7 @@ def column(text: str, width: int) -> str:
 
 def shown(text: str, style: str = "") -> Text:
     """A harmless text for a place that can grow or wrap."""
-    return Text(safe.line(text), style)
+    return Text(safe_text.line(text), style)
 
 
 def joined(parts: list[Text], gap: str = "  ") -> Text:

@@ -11,12 +11,12 @@ from rich.text import Text
 from interlock.journal.state.run_facts import RunFacts, TaskFacts
 from interlock.model.outcome import State
 from interlock.model.why import Explanation
-from interlock.views.terminal import bottom, rows
+from interlock.views.terminal import footer, task_rows
 from interlock.views.terminal.cells import cut, fit, fit_name, spread
-from interlock.views.terminal.lanes import Lanes
-from interlock.views.terminal.looks import LOOKS
 from interlock.views.terminal.reasons import summarize
-from interlock.views.terminal.room import Wish, share
+from interlock.views.terminal.row_allocation import RowDemand, allocate_rows
+from interlock.views.terminal.running_rows import RunningRows
+from interlock.views.terminal.state_styles import STYLES
 
 Why = Callable[[str], Explanation | None]
 
@@ -49,15 +49,15 @@ def frame(
     *,
     lanes: Sequence[TaskFacts | None] | None = None,
     left: float | None = None,
-    hints: bottom.Hints | None = None,
+    hints: footer.Hints | None = None,
 ) -> list[Text]:
     """Exactly `height` lines of at most `width` cells. `why` is asked for visible rows only."""
     if width < 1 or height < 1:
         return []
-    last = _bottom(facts, bottom.times(facts, left, width, hints), width, height)
+    last = _footer(facts, footer.times(facts, left, width, hints), width, height)
     first = [_header(facts, width)] if height > 3 else []
     room = height - len(first) - len(last)
-    lanes = Lanes().place(facts.tasks) if lanes is None else lanes
+    lanes = RunningRows().place(facts.tasks) if lanes is None else lanes
     air = room >= _AIR + max(facts.slots, 4)
     middle = _middle(_parts(facts, why, width, lanes), width, room, air)
     return [*first, *middle, *[Text()] * (room - len(middle)), *last]
@@ -82,14 +82,14 @@ def _header(facts: RunFacts, width: int) -> Text:
     return spread(cut(left, width), right, width)
 
 
-def _bottom(facts: RunFacts, times: Text, width: int, height: int) -> list[Text]:
-    lines = [bottom.counts(facts, width), times]
-    return [bottom.bar(facts, width), *lines] if height >= 10 else lines[:height]
+def _footer(facts: RunFacts, times: Text, width: int, height: int) -> list[Text]:
+    lines = [footer.counts(facts, width), times]
+    return [footer.bar(facts, width), *lines] if height >= 10 else lines[:height]
 
 
 def _parts(facts: RunFacts, why: Why, width: int, lanes: Sequence[TaskFacts | None]) -> list[Part]:
     """In the order of their worth, which is also that on the screen."""
-    columns = rows.Columns.of(facts.tasks, facts.duration, width)
+    columns = task_rows.Columns.of(facts.tasks, facts.duration, width)
     asks = [task for task in facts.tasks if task.state is State.NEEDS_YOU and not task.stopping]
     waits = [task for task in facts.tasks if task.state in (State.WAITING, State.RETRYING)]
     blocked = [task for task in facts.tasks if task.state is State.BLOCKED]
@@ -101,21 +101,21 @@ def _parts(facts: RunFacts, why: Why, width: int, lanes: Sequence[TaskFacts | No
 
     def waiting(count: int) -> Iterator[Text]:
         for task in waits[:count]:
-            yield rows.waiting(task, columns, now, summarize(why(task.id)))
+            yield task_rows.waiting(task, columns, now, summarize(why(task.id)))
 
     return [
         Part(
             "Needs you",
             len(asks),
             *(2, 4),
-            lambda count: (rows.question(task, columns, now) for task in asks[:count]),
+            lambda count: (task_rows.question(task, columns, now) for task in asks[:count]),
             hint='interlock answer TASK "…"',
         ),
         Part(
             "Running",
             len(lanes),
             *(3, max(4, facts.slots)),
-            lambda count: (rows.lane(task, columns, now) for task in lanes[:count]),
+            lambda count: (task_rows.running(task, columns, now) for task in lanes[:count]),
             sum(task is not None for task in lanes),
         ),
         Part("Waiting", len(waits), 2, 6, waiting, hint="interlock why TASK"),
@@ -130,7 +130,7 @@ def _parts(facts: RunFacts, why: Why, width: int, lanes: Sequence[TaskFacts | No
             "Ended",
             len(ends),
             *(2, 8),
-            lambda count: (rows.ended(task, columns) for task in ends[:count]),
+            lambda count: (task_rows.ended(task, columns) for task in ends[:count]),
         ),
     ]
 
@@ -139,7 +139,9 @@ def _middle(parts: list[Part], width: int, room: int, air: bool) -> list[Text]:
     seen = [part for part in parts if part.size]
     heads = (1 + air) if room >= _HEADINGS else 0
     free = room - air - sum(heads if part.heading else air for part in seen)
-    given = share(max(0, free), [Wish(part.size, part.least, part.enough) for part in seen])
+    given = allocate_rows(
+        max(0, free), [RowDemand(part.size, part.least, part.enough) for part in seen]
+    )
     lines: list[Text] = []
     for part, count in zip(seen, given, strict=True):
         if not count:
@@ -161,7 +163,7 @@ def _heading(part: Part, count: int, width: int) -> Text:
 
 def _blocked(blocked: list[TaskFacts], tasks: Sequence[TaskFacts], width: int) -> Text:
     """How many wait for others to end, and for whom most of them."""
-    look = LOOKS[State.BLOCKED]
+    look = STYLES[State.BLOCKED]
     unfinished = {task.id for task in tasks if not task.state.is_end}
     behind = Counter(each for task in blocked for each in task.after if each in unfinished)
     whom = ", ".join(

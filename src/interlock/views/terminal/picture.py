@@ -10,7 +10,7 @@ from rich.terminal_theme import TerminalTheme
 
 from interlock.journal.state.run_facts import RunFacts
 from interlock.views.forecast import seconds_left
-from interlock.views.terminal import safe
+from interlock.views.terminal import safe_text
 from interlock.views.terminal.frame import Why, frame
 
 _THEME = TerminalTheme(
@@ -72,7 +72,7 @@ def svg(facts: RunFacts, why: Why, *, width: int = 100, height: int = 26, title:
     )
     for line in frame(facts, why, width, height, left=seconds_left(facts)):
         console.print(line, no_wrap=True, crop=False, overflow="ignore")
-    title = safe.line(title or facts.plan or "interlock")
+    title = safe_text.line(title or facts.plan or "interlock")
     braces = title.translate({ord("{"): "{{", ord("}"): "}}"})
     return console.export_svg(
         title=title,

@@ -14,10 +14,10 @@ from rich.console import COLOR_SYSTEMS, Console
 from rich.segment import Segment
 from rich.text import Text
 
-from interlock.views.terminal.held import Held
-from interlock.views.terminal.spelling import Spelled
-from interlock.views.terminal.terminal import nobody_reads
-from interlock.views.terminal.writer_thread import Pen
+from interlock.views.terminal.ascii_fallback import AsciiFallback
+from interlock.views.terminal.captured_output import CapturedOutput
+from interlock.views.terminal.console import discard_output
+from interlock.views.terminal.writer_thread import FrameWriter
 
 # A screen of its own (1049) without a cursor (25). A line that the terminal takes to be longer
 # than we do is cut, instead of pushing everything up (7). A frame is shown all at once (2026);
@@ -33,8 +33,8 @@ class Screen:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._pen: Pen | None = None
-        self._held: Held | None = None
+        self._writer: FrameWriter | None = None
+        self._captured: CapturedOutput | None = None
         self._modes: tuple[int, list[Any]] | None = None
         self.gone = False
         """Whether the terminal turned out to be there no more."""
@@ -42,26 +42,26 @@ class Screen:
     def take(self) -> None:
         """From now on the terminal is ours."""
         atexit.register(self.give_back)
-        self._pen = Pen(self._console.file, _TAKE, _GIVE_BACK)
-        self._held = Held()
+        self._writer = FrameWriter(self._console.file, _TAKE, _GIVE_BACK)
+        self._captured = CapturedOutput()
         self._echo_off()
 
     def draw(self, lines: Sequence[Text], width: int) -> None:
         """Draw a frame over the last one. Nothing is wiped first, so nothing flickers."""
-        if self._pen is None:
+        if self._writer is None:
             return
         drawn = [_FRAME]
         for number, line in enumerate(lines, start=1):
             # After a full line there is no rest: its last character would be cleared.
             rest = _CLEAR_REST if cell_len(line.plain.rstrip()) < width else ""
             drawn += [f"\x1b[{number};1H", *self._coded(line, width), rest]
-        self._pen.draw("".join([*drawn, _SHOWN]))
+        self._writer.draw("".join([*drawn, _SHOWN]))
 
     def _coded(self, line: Text, width: int) -> Iterator[str]:
         """The line as text with colours. Rich could do it all, but would touch the terminal."""
         console = self._console
         options = console.options.update(width=width, no_wrap=True)
-        segments = console.render(Spelled(line), options)
+        segments = console.render(AsciiFallback(line), options)
         if console.no_color:
             segments = Segment.remove_color(segments)
         system = COLOR_SYSTEMS.get(console.color_system or "")
@@ -74,7 +74,7 @@ class Screen:
 
         A terminal that does not take it within the `patience` is gone.
         """
-        pen, self._pen = self._pen, None
+        pen, self._writer = self._writer, None
         if pen is None:
             return
         atexit.unregister(self.give_back)
@@ -82,11 +82,11 @@ class Screen:
             pen.close(patience)
             self.gone = pen.broken
             if self.gone:
-                nobody_reads()  # or what could not be written would be tried once more at exit
+                discard_output()  # or what could not be written would be tried once more at exit
         finally:
             self._echo_on()
-            if self._held is not None:
-                self._held.let_go()
+            if self._captured is not None:
+                self._captured.release()
 
     def _echo_off(self) -> None:
         """Keys that are hit meanwhile must not be written into the picture. Ctrl-C still works."""

@@ -12,14 +12,14 @@ from rich.text import Text
 from interlock.journal.state.run_facts import RunFacts, TaskFacts
 from interlock.model.outcome import State
 from interlock.views.forecast import seconds_left
-from interlock.views.terminal import bottom, safe
+from interlock.views.terminal import footer, safe_text
+from interlock.views.terminal.ascii_fallback import AsciiFallback
 from interlock.views.terminal.cells import shown
 from interlock.views.terminal.figures import about, clock
 from interlock.views.terminal.frame import Why
-from interlock.views.terminal.lanes import in_lane
-from interlock.views.terminal.looks import LOOKS, STOPPING
 from interlock.views.terminal.reasons import ending, summarize
-from interlock.views.terminal.spelling import Spelled
+from interlock.views.terminal.running_rows import is_running
+from interlock.views.terminal.state_styles import STOPPING, STYLES
 
 _ROWS = 20
 """Of what waits, and of files, so many are listed; `--json` has all."""
@@ -34,25 +34,25 @@ def status(
     facts: RunFacts, why: Why, *, resources: Sequence[tuple[str, str]] = ()
 ) -> RenderableType:
     """The whole status. `resources`: what is in use of what, as text (`CPU`, `34 %`)."""
-    running = [task for task in facts.tasks if in_lane(task)]
+    running = [task for task in facts.tasks if is_running(task)]
     queued = [task for state in _QUEUED for task in facts.tasks if task.state is state]
     ended = [task for task in facts.tasks if task.state.is_end]
     ended.sort(key=lambda task: -(task.ended_at or task.since))
     parts: list[RenderableType] = [
         _head(facts),
-        bottom.counts(facts, _WIDE),
+        footer.counts(facts, _WIDE),
         *_part("Running", len(running), _running(running, facts.at)),
         *_part("Queued", len(queued), _queued(queued, why, facts.at)),
         *_part("Active files", 0, _files(running)),
         *_part("Resources", 0, _resources(facts, resources)),
         *_part("Recent outcomes", 0, _outcomes(ended[:_RECENT])),
     ]
-    return Spelled(Group(*parts))
+    return AsciiFallback(Group(*parts))
 
 
 def _head(facts: RunFacts) -> Text:
-    title = Text.assemble(" ", (safe.line(facts.plan) or "interlock", "bold"))
-    title.append(f"  run {safe.line(facts.run_id)}", "dim")
+    title = Text.assemble(" ", (safe_text.line(facts.plan) or "interlock", "bold"))
+    title.append(f"  run {safe_text.line(facts.run_id)}", "dim")
     title.append(f"  {clock(facts.duration)}")
     if facts.ended_at is not None:
         title.append("  ended", "bold")
@@ -84,7 +84,7 @@ def _part(title: str, count: int, rows: Iterator[tuple[Text, ...]]) -> Iterator[
 
 def _running(tasks: list[TaskFacts], now: float) -> Iterator[tuple[Text, ...]]:
     for task in tasks:
-        look = STOPPING if task.stopping else LOOKS[task.state]
+        look = STOPPING if task.stopping else STYLES[task.state]
         began = task.started_at if task.started_at is not None else task.since
         attempt = f"attempt {task.attempt} of {task.attempts}" if task.attempt > 1 else ""
         yield (
@@ -98,7 +98,7 @@ def _running(tasks: list[TaskFacts], now: float) -> Iterator[tuple[Text, ...]]:
 
 def _queued(tasks: list[TaskFacts], why: Why, now: float) -> Iterator[tuple[Text, ...]]:
     for task in tasks[:_ROWS]:
-        look = LOOKS[task.state]
+        look = STYLES[task.state]
         reason = task.question if task.state is State.NEEDS_YOU else summarize(why(task.id))
         yield (
             _name(task, look.mark, look.style),
@@ -128,7 +128,7 @@ def _resources(facts: RunFacts, resources: Sequence[tuple[str, str]]) -> Iterato
 
 def _outcomes(ended: list[TaskFacts]) -> Iterator[tuple[Text, ...]]:
     for task in ended:
-        look = LOOKS[task.state]
+        look = STYLES[task.state]
         yield (
             _name(task, look.mark, look.style),
             shown(task.agent, "dim"),
@@ -139,4 +139,4 @@ def _outcomes(ended: list[TaskFacts]) -> Iterator[tuple[Text, ...]]:
 
 
 def _name(task: TaskFacts, mark: str, style: str) -> Text:
-    return Text.assemble((mark, style), " ", safe.line(task.id))
+    return Text.assemble((mark, style), " ", safe_text.line(task.id))

@@ -14,12 +14,12 @@ from rich.text import Text
 from interlock.journal.state.run_facts import RunFacts, TaskFacts
 from interlock.model.duration import span
 from interlock.model.outcome import State
-from interlock.views.terminal import figures, safe
+from interlock.views.terminal import figures, safe_text
+from interlock.views.terminal.ascii_fallback import AsciiFallback
 from interlock.views.terminal.cells import column, cut, fit, joined, shown
 from interlock.views.terminal.figures import clock
-from interlock.views.terminal.looks import FAILURES, LOOKS, mark
 from interlock.views.terminal.reasons import ending
-from interlock.views.terminal.spelling import Spelled
+from interlock.views.terminal.state_styles import FAILURES, STYLES, mark
 
 _ALL = 30
 """Of larger runs only the tasks are listed that ended and did not succeed."""
@@ -41,12 +41,12 @@ def summary(facts: RunFacts) -> RenderableType:
     steps = list(next_steps(facts))
     if steps:
         parts += [Text(), _steps(steps)]
-    return Spelled(Group(*parts))
+    return AsciiFallback(Group(*parts))
 
 
 def _title(facts: RunFacts) -> Text:
     progress = facts.progress
-    title = Text.assemble((safe.line(facts.plan) or "interlock", "bold"))
+    title = Text.assemble((safe_text.line(facts.plan) or "interlock", "bold"))
     open_tasks = progress.total - progress.ended
     took = span(facts.duration)
     if not progress.total:
@@ -62,7 +62,7 @@ def _title(facts: RunFacts) -> Text:
         said, style = f"{progress.succeeded} of {progress.total} succeeded in {took}", "red"
     title.append(f"  {said}", style)
     if facts.run_id:
-        title.append(f"  run {safe.line(facts.run_id)}", "dim")
+        title.append(f"  run {safe_text.line(facts.run_id)}", "dim")
     return title
 
 
@@ -80,7 +80,7 @@ def _outcomes(facts: RunFacts) -> RenderableType:
 
 
 def _counts(facts: RunFacts) -> Iterator[Text]:
-    for state, look in LOOKS.items():
+    for state, look in STYLES.items():
         count = getattr(facts.progress, state)
         if count:
             yield Text.assemble((look.mark, look.style), f" {count} {look.word}")
@@ -114,13 +114,13 @@ class _Rows:
 
 
 def _row(task: TaskFacts) -> tuple[Text, ...]:
-    look = LOOKS[task.state]
+    look = STYLES[task.state]
     outcome = look.word
     if task.attempt > 1:
         outcome += f", attempt {task.attempt}"
     told = "" if task.state in FAILURES else fit(ending(task), 200)
     return (
-        Text(f"{look.mark} {safe.line(task.id)}", look.style),
+        Text(f"{look.mark} {safe_text.line(task.id)}", look.style),
         Text(outcome, look.style),
         shown(task.agent, "dim"),
         Text(clock(task.duration) if task.state.is_end and task.attempt else ""),
@@ -129,14 +129,14 @@ def _row(task: TaskFacts) -> tuple[Text, ...]:
 
 
 def _failure(task: TaskFacts) -> RenderableType:
-    look = LOOKS[task.state]
+    look = STYLES[task.state]
     attempts = f" after {figures.plural(task.attempt, 'attempt')}" if task.attempt else ""
     head = Text.assemble(
-        " ", mark(task.state), " ", (safe.line(task.id), "bold"), f" {look.word}{attempts}"
+        " ", mark(task.state), " ", (safe_text.line(task.id), "bold"), f" {look.word}{attempts}"
     )
-    lines = [Text(each) for each in safe.lines(ending(task))[:8] if each.strip()]
+    lines = [Text(each) for each in safe_text.lines(ending(task))[:8] if each.strip()]
     if task.log:
-        lines.append(Text.assemble(("log: ", "dim"), safe.line(task.log)))
+        lines.append(Text.assemble(("log: ", "dim"), safe_text.line(task.log)))
     return Group(head, Padding(Group(*lines), (0, 0, 0, 5)))
 
 
@@ -179,4 +179,4 @@ def _steps(steps: list[tuple[str, str]]) -> RenderableType:
 
 def _quoted(task_id: str) -> str:
     """An id as it can be typed into a shell."""
-    return shlex.quote(safe.line(task_id))
+    return shlex.quote(safe_text.line(task_id))

@@ -26,7 +26,9 @@ class _Writer:
         self._closing = False
         self.broken = False
         self._changed = threading.Condition()
-        self._thread = threading.Thread(target=self._write_all, name="interlock-pen", daemon=True)
+        self._thread = threading.Thread(
+            target=self._write_all, name="interlock-terminal-writer", daemon=True
+        )
 
     def close(self, patience: float | None = None) -> None:
         """Come back when all is written; or when that takes too long, and it is `broken`."""
@@ -49,7 +51,7 @@ class _Writer:
         raise NotImplementedError
 
 
-class Pen(_Writer):
+class FrameWriter(_Writer):
     """Writes `first`, then frames, and in the end `last`."""
 
     def __init__(self, file: IO[str], first: str, last: str) -> None:
@@ -78,7 +80,7 @@ class Pen(_Writer):
             return last
 
 
-class LinePen(_Writer):
+class LineWriter(_Writer):
     """Writes lines, as a stream would."""
 
     def __init__(self, file: IO[str]) -> None:

@@ -32,11 +32,11 @@ from interlock.service.resuming import (
 from interlock.service.run_request import RunRequest
 from interlock.views.cli.facts_json import run_json
 from interlock.views.cli.graph_tree import tree
-from interlock.views.cli.insight import collisions, nodes, picture
+from interlock.views.cli.plan_conflicts import find_conflicts, nodes, plan_json
 from interlock.views.cli.printing import complain, print_json, say
+from interlock.views.terminal.console import ignore_broken_pipe, make_console
 from interlock.views.terminal.figures import plural
-from interlock.views.terminal.terminal import make_console, read_or_not
-from interlock.views.terminal.watching import watcher
+from interlock.views.terminal.watchers import watcher
 
 Agent = Annotated[str | None, typer.Option("--agent", "-a", help="Who does the texts.")]
 MaxParallel = Annotated[
@@ -152,7 +152,7 @@ def delegate(
     )
     plan = plan_for(request, project, place)
     if not as_json:
-        found = collisions(tasks_of(plan, ProjectAgents(project)), project.capacity)
+        found = find_conflicts(tasks_of(plan, ProjectAgents(project)), project.capacity)
         for each in found:
             say(f"{each.one} and {each.other} take turns: {each.about}")
         if len(texts) > 1 and not found:
@@ -160,7 +160,7 @@ def delegate(
     ended = _carry_out(place, project, plan, request, as_json, headless)
     if not as_json:
         facts = ended.facts
-        with read_or_not():
+        with ignore_broken_pipe():
             say(f"Together {span(facts.duration)}; one after another {span(facts.one_by_one)}.")
     return ended.code
 
@@ -215,7 +215,7 @@ def _carry_out(
             f"unfinished: {', '.join(ended.unsubmitted)}"
         )
     if as_json:
-        with read_or_not():
+        with ignore_broken_pipe():
             print_json(run_json(ended.facts))
             sys.stdout.flush()
     return ended
@@ -252,9 +252,9 @@ def _warn_of_wide_claims(plan: Plan, project: Project) -> None:
 
 def _foresee(plan: Plan, project: Project, as_json: bool) -> int:
     tasks = tasks_of(plan, ProjectAgents(project))
-    found = collisions(tasks, project.capacity)
+    found = find_conflicts(tasks, project.capacity)
     if as_json:
-        print_json(picture(plan, tasks, found))
+        print_json(plan_json(plan, tasks, found))
     else:
         make_console().print(tree(nodes(tasks)))
         for each in found:

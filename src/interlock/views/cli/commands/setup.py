@@ -16,15 +16,15 @@ from interlock.service.project_folder import ProjectFolder, find_project
 from interlock.version import __version__
 from interlock.views.cli.agents_table import agents as agents_table
 from interlock.views.cli.doctor import examine
-from interlock.views.cli.first_files import detect, first_plan, first_project
+from interlock.views.cli.init_files import installed_agents, plan_file_text, project_file_text
 from interlock.views.cli.printing import print_json, say
 from interlock.views.cli.project_agents import agent_json, agent_row
-from interlock.views.terminal.terminal import make_console
+from interlock.views.terminal.console import make_console
 
 Json = Annotated[bool, typer.Option("--json", help="Facts as JSON, for programs.")]
 
 
-class Shell(StrEnum):
+class CompletionShell(StrEnum):
     """Shells that can be taught to complete."""
 
     BASH = "bash"
@@ -49,10 +49,10 @@ def init(
     found.
     """
     root = Path.cwd()
-    found = detect()
+    found = installed_agents()
     files = {
-        root / "interlock.yaml": first_project(root, found),
-        root / "plan.yaml": first_plan(found),
+        root / "interlock.yaml": project_file_text(root, found),
+        root / "plan.yaml": plan_file_text(found),
     }
     there = [path.name for path in files if path.exists()]
     if there and not force:
@@ -84,7 +84,7 @@ def agents(as_json: Json = False) -> int:
 
 
 def doctor(as_json: Json = False) -> int:
-    """Look for what would stand in the way."""
+    """StateStyle for what would stand in the way."""
     findings = examine(find_project())
     if as_json:
         print_json([each._asdict() for each in findings])
@@ -98,7 +98,7 @@ def doctor(as_json: Json = False) -> int:
 
 def completion(
     context: typer.Context,
-    shell: Annotated[Shell, typer.Argument(help="For which shell.")],
+    shell: Annotated[CompletionShell, typer.Argument(help="For which shell.")],
 ) -> int:
     """Print a script that teaches a shell to complete.
 

@@ -11,9 +11,9 @@ from typing import TextIO
 
 from interlock.errors import UsageError
 from interlock.service.project_folder import ProjectFolder
-from interlock.views.cli.finding import Following, task_of
+from interlock.views.cli.last_run import FollowedRun, task_of
 from interlock.views.cli.printing import complain
-from interlock.views.terminal import safe
+from interlock.views.terminal import safe_text
 
 _BLOCK = 1 << 16
 _KNOWN = 4096
@@ -23,7 +23,7 @@ _PAUSE = 0.1
 
 
 def read_log(
-    place: ProjectFolder, following: Following, task_id: str, attempt: int | None, out: TextIO
+    place: ProjectFolder, following: FollowedRun, task_id: str, attempt: int | None, out: TextIO
 ) -> None:
     """Print what there is."""
     kept = following.fold.logs.get(task_id, {})
@@ -39,7 +39,7 @@ def read_log(
             tail.copy(out, last=True)
 
 
-def follow_log(place: ProjectFolder, following: Following, task_id: str, out: TextIO) -> None:
+def follow_log(place: ProjectFolder, following: FollowedRun, task_id: str, out: TextIO) -> None:
     """Print what there is and what comes, through all attempts, until the task has ended."""
     lines = _Lines(following, task_id)
     shown: dict[int, _Tail] = {}
@@ -86,9 +86,9 @@ class _Tail:
             *lines, self._rest = (self._rest + self._decoder.decode(block)).split("\n")
             for line in lines:
                 _print(line, out)
-            while len(self._rest) > safe.LIMIT:  # a line without an end is shown in pieces
-                _print(self._rest[: safe.LIMIT], out)
-                self._rest = self._rest[safe.LIMIT :]
+            while len(self._rest) > safe_text.LIMIT:  # a line without an end is shown in pieces
+                _print(self._rest[: safe_text.LIMIT], out)
+                self._rest = self._rest[safe_text.LIMIT :]
         if last and self._rest:
             _print(self._rest, out)
             self._rest = ""
@@ -123,7 +123,7 @@ class _Tail:
 class _Lines:
     """What a Python agent logs."""
 
-    def __init__(self, following: Following, task_id: str) -> None:
+    def __init__(self, following: FollowedRun, task_id: str) -> None:
         self._following = following
         self._task_id = task_id
         self._last = 0
@@ -137,5 +137,5 @@ class _Lines:
 
 
 def _print(line: str, out: TextIO) -> None:
-    for start in range(0, max(1, len(line)), safe.LIMIT):
-        print(safe.line(line[start : start + safe.LIMIT]), file=out)
+    for start in range(0, max(1, len(line)), safe_text.LIMIT):
+        print(safe_text.line(line[start : start + safe_text.LIMIT]), file=out)

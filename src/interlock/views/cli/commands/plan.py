@@ -14,12 +14,12 @@ from interlock.model.conflict import conflicts
 from interlock.plan.plan_file import load_plan
 from interlock.runtime.project import ProjectAgents, tasks_of
 from interlock.service.project_folder import find_project
-from interlock.views.cli.graph import dot, mermaid
+from interlock.views.cli.graph_text import dot, mermaid
 from interlock.views.cli.graph_tree import tree
-from interlock.views.cli.insight import COMPARED, collisions, nodes, picture
+from interlock.views.cli.plan_conflicts import COMPARED, find_conflicts, nodes, plan_json
 from interlock.views.cli.printing import print_json, say
+from interlock.views.terminal.console import make_console
 from interlock.views.terminal.figures import plural
-from interlock.views.terminal.terminal import make_console
 
 Json = Annotated[bool, typer.Option("--json", help="Facts as JSON, for programs.")]
 
@@ -55,8 +55,8 @@ def check(
     project = place.project()
     plan = load_plan(Path(what[0]), project)
     tasks = tasks_of(plan, ProjectAgents(project))
-    found = collisions(tasks, project.capacity)
-    facts = picture(plan, tasks, found) | {"warnings": [*project.warnings, *plan.warnings]}
+    found = find_conflicts(tasks, project.capacity)
+    facts = plan_json(plan, tasks, found) | {"warnings": [*project.warnings, *plan.warnings]}
     if as_json:
         print_json(facts)
         return 0
@@ -81,7 +81,7 @@ def graph(
     loaded = load_plan(plan, project)
     tasks = tasks_of(loaded, ProjectAgents(project))
     if as_json:
-        print_json(picture(loaded, tasks, ()))
+        print_json(plan_json(loaded, tasks, ()))
     elif shape is Shape.TREE:
         make_console().print(tree(nodes(tasks)))
     else:

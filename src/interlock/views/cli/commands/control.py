@@ -108,7 +108,7 @@ def answer(
     """Answer a task that needs you."""
     place = find_project()
     ask(place.folder, "answer", task=task, answer=text)
-    return _say({"task": task, "answer": text}, f"Told {task}: {text}", as_json)
+    return _say({"task": task, "answer": text}, f"LineWatcher {task}: {text}", as_json)
 
 
 def _say(facts: dict[str, Any], words: str, as_json: bool) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 
-class Found(NamedTuple):
+class CodingAgent(NamedTuple):
     """A coding agent that is installed, and how to have it do one thing without questions."""
 
     name: str
@@ -16,22 +16,22 @@ class Found(NamedTuple):
 
 
 _KNOWN = (
-    Found("claude", ("claude", "-p", "{prompt}", "--permission-mode", "acceptEdits")),
-    Found("codex", ("codex", "exec", "-s", "workspace-write", "{prompt}")),
-    Found("gemini", ("gemini", "--approval-mode", "yolo", "--skip-trust", "-p", "{prompt}")),
-    Found("opencode", ("opencode", "run", "--auto", "{prompt}")),
-    Found("qwen", ("qwen", "--approval-mode", "yolo", "{prompt}")),
-    Found("aider", ("aider", "--yes-always", "--no-auto-commits", "--message", "{prompt}")),
+    CodingAgent("claude", ("claude", "-p", "{prompt}", "--permission-mode", "acceptEdits")),
+    CodingAgent("codex", ("codex", "exec", "-s", "workspace-write", "{prompt}")),
+    CodingAgent("gemini", ("gemini", "--approval-mode", "yolo", "--skip-trust", "-p", "{prompt}")),
+    CodingAgent("opencode", ("opencode", "run", "--auto", "{prompt}")),
+    CodingAgent("qwen", ("qwen", "--approval-mode", "yolo", "{prompt}")),
+    CodingAgent("aider", ("aider", "--yes-always", "--no-auto-commits", "--message", "{prompt}")),
 )
-_STAND_IN = Found("hello", ("sh", "-c", 'echo "I was asked to: $1"', "hello", "{prompt}"))
+_STAND_IN = CodingAgent("hello", ("sh", "-c", 'echo "I was asked to: $1"', "hello", "{prompt}"))
 
 
-def detect() -> list[Found]:
+def installed_agents() -> list[CodingAgent]:
     """The coding agents on this machine."""
     return [each for each in _KNOWN if shutil.which(each.argv[0])]
 
 
-def first_project(root: Path, found: Sequence[Found]) -> str:
+def project_file_text(root: Path, found: Sequence[CodingAgent]) -> str:
     """A project file for what was found."""
     agents = "\n".join(_agent(each) for each in found or (_STAND_IN,))
     name = (found or (_STAND_IN,))[0].name
@@ -57,7 +57,7 @@ agents:
 """
 
 
-def first_plan(found: Sequence[Found]) -> str:
+def plan_file_text(found: Sequence[CodingAgent]) -> str:
     """A plan of three tasks, two of which run side by side."""
     name = (found or (_STAND_IN,))[0].name
     return f"""\
@@ -83,7 +83,7 @@ tasks:
 """
 
 
-def _agent(found: Found) -> str:
+def _agent(found: CodingAgent) -> str:
     argv = ", ".join(_quoted(each) for each in found.argv)
     return f"""\
   {found.name}:

@@ -12,7 +12,7 @@ _OURS = str.maketrans("●○↻·✓✗⊘–◌…━─│├└╰×→▸",
 """Our own marks and lines in ASCII."""
 
 
-class Spelled:
+class AsciiFallback:
     """A renderable in characters that the terminal knows, without blanks at the ends of lines."""
 
     def __init__(self, renderable: RenderableType) -> None:

@@ -11,15 +11,20 @@ from rich.console import Console, Group, RenderableType
 from interlock.journal.state.run_facts import RunFacts
 from interlock.model.event import Event, Kind
 from interlock.service.coordinator import WatchedRun, Watcher
-from interlock.views.cli.finding import Following
-from interlock.views.terminal.bottom import LEAVES
+from interlock.views.cli.last_run import FollowedRun
+from interlock.views.terminal.console import (
+    can_be_live,
+    discard_output,
+    ignore_broken_pipe,
+    make_console,
+)
+from interlock.views.terminal.footer import LEAVES
 from interlock.views.terminal.frame import Why
-from interlock.views.terminal.live import LiveView
-from interlock.views.terminal.plain import PlainView
+from interlock.views.terminal.line_view import LineView
+from interlock.views.terminal.live_view import LiveView
 from interlock.views.terminal.status import status
 from interlock.views.terminal.summary import summary
-from interlock.views.terminal.terminal import can_be_live, make_console, nobody_reads, read_or_not
-from interlock.views.terminal.writer_thread import LinePen
+from interlock.views.terminal.writer_thread import LineWriter
 
 _LOOKS = 0.1
 """Seconds between two looks at whether there is something new to draw."""
@@ -31,11 +36,11 @@ def watcher(*, silent: bool, headless: bool) -> Watcher:
     """What fits the terminal and the wishes of the user."""
     console = make_console()
     if silent:
-        return Silent()
-    return Drawn(console) if can_be_live(console) and not headless else Told(console)
+        return SilentWatcher()
+    return LiveWatcher(console) if can_be_live(console) and not headless else LineWatcher(console)
 
 
-class Silent:
+class SilentWatcher:
     """For programs, which get the facts at the end."""
 
     def begin(self, look: WatchedRun) -> None:
@@ -51,7 +56,7 @@ class Silent:
         """Nothing is shown."""
 
 
-class _Refreshed:
+class _RefreshingWatcher:
     """Calls `refresh` a few times a second while the run goes on."""
 
     _refreshing: asyncio.Task[None] | None = None
@@ -77,7 +82,7 @@ class _Refreshed:
         self._gave_up = True
 
 
-class Drawn(_Refreshed):
+class LiveWatcher(_RefreshingWatcher):
     """The live view; it leaves its summary on the terminal."""
 
     def __init__(self, console: Console) -> None:
@@ -102,23 +107,23 @@ class Drawn(_Refreshed):
     def end(self, *, hurry: bool = False) -> None:
         self._stop()
         if self._view is not None:
-            with read_or_not():
+            with ignore_broken_pipe():
                 self._view.stop(_HURRIED if hurry else None)
 
 
-class Told(_Refreshed):
+class LineWatcher(_RefreshingWatcher):
     """One line for each event that matters."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._look: WatchedRun | None = None
-        self._pen: LinePen | None = None
-        self._view: PlainView | None = None
+        self._writer: LineWriter | None = None
+        self._view: LineView | None = None
 
     def begin(self, look: WatchedRun) -> None:
         self._look = look
-        self._pen = LinePen(self._console.file)
-        self._view = PlainView(self._pen, look.facts)
+        self._writer = LineWriter(self._console.file)
+        self._view = LineView(self._writer, look.facts)
         self._go_on()
 
     def event(self, event: Event) -> None:
@@ -133,18 +138,18 @@ class Told(_Refreshed):
 
     def end(self, *, hurry: bool = False) -> None:
         self._stop()
-        pen, self._pen, self._view = self._pen, None, None
+        pen, self._writer, self._view = self._writer, None, None
         if pen is None or self._look is None:
             return
         pen.finish(self._sum_up(self._look.facts()), _HURRIED if hurry else None)
         if pen.broken:
-            nobody_reads()
+            discard_output()
 
     def _sum_up(self, facts: RunFacts) -> str:
         if self._gave_up:
             return ""
         # Rich writes an empty text to the stream even so, which a full disk refuses.
-        with read_or_not():
+        with ignore_broken_pipe():
             with self._console.capture() as told:
                 self._console.print()
                 self._console.print(summary(facts))
@@ -152,7 +157,7 @@ class Told(_Refreshed):
         return ""
 
 
-def watch(console: Console, following: Following, why: Why) -> None:
+def watch(console: Console, following: FollowedRun, why: Why) -> None:
     """Draw a run that somebody else carries out, until it ends or the watcher has seen enough."""
     view = LiveView(
         console, following.facts, why, end=lambda facts: status(facts, why), hints=LEAVES

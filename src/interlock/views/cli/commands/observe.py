@@ -19,16 +19,16 @@ from interlock.runtime.control.protocol import NoReply
 from interlock.runtime.load_text import LoadText
 from interlock.service.project_folder import ProjectFolder, find_project
 from interlock.views.cli.facts_json import run_json
-from interlock.views.cli.finding import Following, facts_of, last_run, task_of, why_not
-from interlock.views.cli.log_file import follow_log, read_log
+from interlock.views.cli.last_run import FollowedRun, explain_offline, facts_of, last_run, task_of
 from interlock.views.cli.printing import print_json
+from interlock.views.cli.task_log import follow_log, read_log
 from interlock.views.cli.why_json import explanation_json
-from interlock.views.terminal import safe
+from interlock.views.terminal import explanation as why_view
+from interlock.views.terminal import safe_text
 from interlock.views.terminal import status as status_view
-from interlock.views.terminal import why as why_view
+from interlock.views.terminal.console import can_be_live, make_console
 from interlock.views.terminal.event_lines import event_json, line_of
-from interlock.views.terminal.terminal import can_be_live, make_console
-from interlock.views.terminal.watching import watch
+from interlock.views.terminal.watchers import watch
 
 _MOMENT = 0.12
 """Seconds over which the use of the CPU is measured: less than a tenth says nothing."""
@@ -75,14 +75,14 @@ def why(
     place = find_project()
     facts = facts_of(place)
     found = task_of(facts, task)
-    explanation = why_not(facts, task)
+    explanation = explain_offline(facts, task)
     if not found.state.is_end:
         with contextlib.suppress(NotRunning):
             explanation = ask(place.folder, "why", task=found.id)
     if as_json:
         print_json(explanation_json(explanation, found))
     else:
-        make_console().print(why_view.explained(explanation, found))
+        make_console().print(why_view.render_explanation(explanation, found))
     return 0
 
 
@@ -98,7 +98,7 @@ def logs(
     """Show what a task has printed."""
     place = find_project()
     with last_run(place) as (reader, run):
-        following = Following(place, reader, run)
+        following = FollowedRun(place, reader, run)
         task = task_of(following.facts(), task).id
         if follow_:
             follow_log(place, following, task, sys.stdout)
@@ -115,13 +115,13 @@ def events(
     """Show what happened in the last run."""
     place = find_project()
     with last_run(place) as (reader, run):
-        following = Following(place, reader, run)
+        following = FollowedRun(place, reader, run)
         story = following.events(since) if follow_ else reader.all_events(run, since)
         for event in story:
             if as_json:
                 print(json.dumps(event_json(event)), flush=follow_)
             else:
-                print(safe.line(line_of(event)), flush=follow_)
+                print(safe_text.line(line_of(event)), flush=follow_)
     return 0
 
 
@@ -137,7 +137,7 @@ def _watch(place: ProjectFolder) -> int:
     if not can_be_live(console):
         raise UsageError("--watch needs a terminal; `interlock events -f` follows a run in lines")
     with last_run(place) as (reader, run):
-        following = Following(place, reader, run)
+        following = FollowedRun(place, reader, run)
         watch(console, following, _why_of(place, following.facts()))
     return 0
 

@@ -10,7 +10,7 @@ from interlock.journal.state.run_facts import RunFacts
 from interlock.model.duration import span
 from interlock.views.terminal import figures
 from interlock.views.terminal.cells import cut, joined, spread
-from interlock.views.terminal.looks import LOOKS, STOPPING
+from interlock.views.terminal.state_styles import STOPPING, STYLES
 
 Hints = tuple[str, ...]
 """What Ctrl-C does, from the longest way to say it to the shortest."""
@@ -54,7 +54,7 @@ def counts(facts: RunFacts, width: int) -> Text:
 
 def _words(facts: RunFacts) -> Iterator[Text]:
     yield Text(figures.plural(facts.progress.total, "task"), "bold")
-    for state, look in LOOKS.items():
+    for state, look in STYLES.items():
         count = getattr(facts.progress, state)
         if count:
             yield Text.assemble((look.mark, look.style), f" {count} {look.word}")
@@ -65,9 +65,9 @@ def _words(facts: RunFacts) -> Iterator[Text]:
 
 def _marks(facts: RunFacts) -> Iterator[Text]:
     sums: dict[str, int] = {}
-    for state, look in LOOKS.items():
+    for state, look in STYLES.items():
         sums[look.mark] = sums.get(look.mark, 0) + getattr(facts.progress, state)
-    styles = {look.mark: look.style for look in LOOKS.values()}
+    styles = {look.mark: look.style for look in STYLES.values()}
     for mark, count in sums.items():
         if count:
             yield Text.assemble((mark, styles[mark]), f" {count}")

@@ -11,7 +11,7 @@ from interlock.journal.state.run_facts import RunFacts, TaskFacts
 from interlock.kernel.stimuli import Drain
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import State
-from interlock.views.terminal.plain import PlainView, told
+from interlock.views.terminal.line_view import LineView, told
 from tests.unit.views.runs import HOSTILE, NOW, run, task
 
 CASES = [
@@ -61,14 +61,14 @@ def test_stopping_is_told_of_the_run() -> None:
 
 def test_a_line_has_the_time_and_the_task_and_is_written_at_once() -> None:
     stream = Stream()
-    view = PlainView(stream, run)
+    view = LineView(stream, run)
     view.tell(Event(1, NOW, Kind.SETTLED, "api"), task("api", State.SUCCEEDED), NOW - 65)
     assert stream.flushed == "   1:05  api                       succeeded in 25 s\n"
 
 
 def test_nothing_in_a_text_can_make_a_line_of_its_own() -> None:
     stream = Stream()
-    view = PlainView(stream, run)
+    view = LineView(stream, run)
     asks = task(HOSTILE, State.NEEDS_YOU, question=HOSTILE)
     view.tell(Event(1, NOW, Kind.NEEDS_YOU, HOSTILE), asks, NOW)
     assert stream.flushed.count("\n") == 1
@@ -79,7 +79,7 @@ def test_after_a_silent_minute_the_counts_are_told() -> None:
     stream = Stream()
     facts = run(task("a", State.RUNNING, estimate=500.0), task("b", estimate=500.0))
     moments: list[RunFacts] = [replace(facts, at=NOW + later) for later in (0, 59, 61, 100)]
-    view = PlainView(stream, lambda: moments.pop(0))
+    view = LineView(stream, lambda: moments.pop(0))
     view.refresh()
     view.refresh()
     assert stream.flushed == ""

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from interlock.views.cli.log_file import _Tail
-from interlock.views.terminal import safe
+from interlock.views.cli.task_log import _Tail
+from interlock.views.terminal import safe_text
 
 
 def printed(path: Path) -> str:
@@ -45,7 +45,7 @@ def test_a_line_without_an_end_is_shown_in_pieces_of_which_nothing_is_lost(tmp_p
     path.write_text("x" * 1_000_001)
     lines = printed(path).splitlines()
     assert "".join(lines) == "x" * 1_000_001
-    assert max(map(len, lines)) == safe.LIMIT
+    assert max(map(len, lines)) == safe_text.LIMIT
 
 
 def test_a_character_that_comes_in_two_halves_is_one(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Lanes: an attempt keeps its row for as long as it runs, so that nothing jumps."""
+"""RunningRows: an attempt keeps its row for as long as it runs, so that nothing jumps."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from interlock.journal.state.run_facts import TaskFacts
 from interlock.model.outcome import State
 
 
-def in_lane(task: TaskFacts) -> bool:
+def is_running(task: TaskFacts) -> bool:
     """Whether something of the task runs."""
     return task.state is State.RUNNING or task.stopping
 
 
-class Lanes:
+class RunningRows:
     """Who is in which lane. A new attempt takes the first lane that is free."""
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class Lanes:
 
     def place(self, tasks: Iterable[TaskFacts]) -> Sequence[TaskFacts | None]:
         """The tasks that run, each in its lane; None is a lane that is free."""
-        running = {task.id: task for task in tasks if in_lane(task)}
+        running = {task.id: task for task in tasks if is_running(task)}
         self._ids = [each if each in running else None for each in self._ids]
         placed = set(self._ids)
         new = [task for task in running.values() if task.id not in placed]

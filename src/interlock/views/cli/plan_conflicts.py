@@ -21,7 +21,7 @@ COMPARED = 1_000
 """Of so many tasks each is compared with each: of more it would take long, and much memory."""
 
 
-class Collision(NamedTuple):
+class PlanConflict(NamedTuple):
     """Two tasks that cannot run at the same time."""
 
     one: str
@@ -30,13 +30,13 @@ class Collision(NamedTuple):
     """What they both want."""
 
 
-def collisions(tasks: Sequence[Task], capacity: Mapping[str, int]) -> list[Collision]:
+def find_conflicts(tasks: Sequence[Task], capacity: Mapping[str, int]) -> list[PlanConflict]:
     """Every two tasks that would otherwise run side by side, and what keeps them apart."""
     compared = tasks[:COMPARED]
     bits = {task.id: 1 << number for number, task in enumerate(compared)}
     before = _ancestors(tasks, bits)
     known: dict[tuple[Claim, Claim], str | None] = {}
-    found: list[Collision] = []
+    found: list[PlanConflict] = []
     for one, other in itertools.combinations(compared, 2):
         if bits[one.id] & before[other.id] or bits[other.id] & before[one.id]:
             continue
@@ -45,14 +45,14 @@ def collisions(tasks: Sequence[Task], capacity: Mapping[str, int]) -> list[Colli
                 known[pair] = _about(*pair, capacity)
             about = known[pair]
             if about is not None:
-                found.append(Collision(one.id, other.id, about))
+                found.append(PlanConflict(one.id, other.id, about))
                 break
         if len(found) == _MOST:
             break
     return found
 
 
-def picture(plan: Plan, tasks: Sequence[Task], found: Sequence[Collision]) -> dict[str, Any]:
+def plan_json(plan: Plan, tasks: Sequence[Task], found: Sequence[PlanConflict]) -> dict[str, Any]:
     """A plan as facts."""
     return {
         "plan": plan.name,
@@ -73,7 +73,7 @@ def picture(plan: Plan, tasks: Sequence[Task], found: Sequence[Collision]) -> di
     }
 
 
-class Node(NamedTuple):
+class GraphTask(NamedTuple):
     """A task as a graph shows it."""
 
     id: str
@@ -82,10 +82,12 @@ class Node(NamedTuple):
     claims: tuple[str, ...]
 
 
-def nodes(tasks: Sequence[Task]) -> list[Node]:
+def nodes(tasks: Sequence[Task]) -> list[GraphTask]:
     """Tasks for a graph."""
     return [
-        Node(task.id, task.after, task.labels.get(AGENT_LABEL, ""), tuple(map(said, task.claims)))
+        GraphTask(
+            task.id, task.after, task.labels.get(AGENT_LABEL, ""), tuple(map(said, task.claims))
+        )
         for task in tasks
     ]
 

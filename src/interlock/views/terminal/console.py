@@ -26,7 +26,7 @@ def make_console(*, stderr: bool = False) -> Console:
     return _Console(stderr=stderr, markup=False, emoji=False, highlight=False)
 
 
-def replace_what_cannot_be_spelt() -> None:
+def replace_unencodable() -> None:
     """What a stream cannot encode must end neither a run nor a look at it."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -42,15 +42,15 @@ def can_be_live(console: Console, environ: Mapping[str, str] = os.environ) -> bo
 
 
 @contextlib.contextmanager
-def read_or_not() -> Iterator[None]:
+def ignore_broken_pipe() -> Iterator[None]:
     """Whoever read our output may have left, or closed the window: what is done goes on."""
     try:
         yield
     except OSError:
-        nobody_reads()
+        discard_output()
 
 
-def nobody_reads() -> None:
+def discard_output() -> None:
     """From now on output goes nowhere. Python would complain about what is left of it at exit."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -11,17 +11,17 @@ from interlock.journal.state.run_facts import TaskFacts
 from interlock.model.duration import span
 from interlock.model.outcome import State
 from interlock.model.why import Explanation, describe_state
-from interlock.views.terminal import safe
+from interlock.views.terminal import safe_text
+from interlock.views.terminal.ascii_fallback import AsciiFallback
 from interlock.views.terminal.cells import shown
-from interlock.views.terminal.looks import LOOKS
 from interlock.views.terminal.reasons import ending
-from interlock.views.terminal.spelling import Spelled
+from interlock.views.terminal.state_styles import STYLES
 
 
-def explained(explanation: Explanation, task: TaskFacts | None = None) -> RenderableType:
+def render_explanation(explanation: Explanation, task: TaskFacts | None = None) -> RenderableType:
     """The whole answer to `interlock why`; `task` says how it ended, if it has."""
-    look = LOOKS[explanation.state]
-    name = safe.line(explanation.task_id), "bold"
+    look = STYLES[explanation.state]
+    name = safe_text.line(explanation.task_id), "bold"
     age = describe_state(explanation.state, explanation.at - explanation.since)
     head = Text.assemble((look.mark, look.style), " ", name, f" {age}")
     if not explanation.reasons and not explanation.state.is_end:
@@ -39,13 +39,13 @@ def explained(explanation: Explanation, task: TaskFacts | None = None) -> Render
     if explanation.suggestions:
         parts += [Text(), Padding(Text("suggestions", "bold"), (0, 0, 0, 2))]
         parts.append(_bullets([shown(each) for each in explanation.suggestions], "→"))
-    return Spelled(Group(*parts))
+    return AsciiFallback(Group(*parts))
 
 
 def _ended(task: TaskFacts) -> list[RenderableType]:
-    said = [shown(each) for each in safe.lines(ending(task)) if each.strip()]
+    said = [shown(each) for each in safe_text.lines(ending(task)) if each.strip()]
     if task.log and task.state is not State.SUCCEEDED:
-        said.append(Text.assemble(("log: ", "dim"), safe.line(task.log)))
+        said.append(Text.assemble(("log: ", "dim"), safe_text.line(task.log)))
     return [Text(), Padding(Group(*said), (0, 0, 0, 2))] if said else []
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from interlock.views.terminal import writer_thread as pen
-from interlock.views.terminal.writer_thread import LinePen, Pen
+from interlock.views.terminal.writer_thread import FrameWriter, LineWriter
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def rest(there: int) -> str:
 def test_lines_come_in_order_and_are_spelt_as_the_stream_can() -> None:
     there, here = os.pipe()
     with os.fdopen(here, "w", encoding="ascii") as stream:
-        lines = LinePen(stream)
+        lines = LineWriter(stream)
         lines.write("one\n")
         lines.write("zwölf\n")
         lines.finish("end\n")
@@ -48,7 +48,7 @@ def test_lines_that_nobody_reads_are_left_out_and_counted_but_not_the_last(
 ) -> None:
     monkeypatch.setattr(pen, "WAITING", 3)
     there, stream = unread
-    lines = LinePen(stream)
+    lines = LineWriter(stream)
     for number in range(10):
         lines.write(f"{number}\n")
     lines.finish("end\n", 0)
@@ -61,7 +61,7 @@ def test_lines_that_nobody_reads_are_left_out_and_counted_but_not_the_last(
 
 
 def test_a_frame_that_nobody_sees_is_given_up(unread: tuple[int, io.TextIOWrapper]) -> None:
-    frames = Pen(unread[1], "first", "last")
+    frames = FrameWriter(unread[1], "first", "last")
     frames.draw("frame")
     frames.close(0)
     assert frames.broken
@@ -69,7 +69,7 @@ def test_a_frame_that_nobody_sees_is_given_up(unread: tuple[int, io.TextIOWrappe
 
 def test_the_first_and_the_last_words_of_a_pen_are_never_left_out() -> None:
     stream = io.StringIO()
-    frames = Pen(stream, "first ", "last")
+    frames = FrameWriter(stream, "first ", "last")
     for _ in range(100):
         frames.draw("frame ")
     frames.close()
@@ -80,6 +80,6 @@ def test_the_first_and_the_last_words_of_a_pen_are_never_left_out() -> None:
 def test_a_stream_that_is_closed_ends_it() -> None:
     stream = io.StringIO()
     stream.close()
-    lines = LinePen(stream)
+    lines = LineWriter(stream)
     lines.finish("end\n")
     assert lines.broken

@@ -10,10 +10,10 @@ from interlock.model.duration import span
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import State
 from interlock.views.forecast import seconds_left
-from interlock.views.terminal import safe
+from interlock.views.terminal import safe_text
 from interlock.views.terminal.figures import about, clock
-from interlock.views.terminal.looks import LOOKS
 from interlock.views.terminal.reasons import ending
+from interlock.views.terminal.state_styles import STYLES
 
 _QUIET = 60.0
 """After so many seconds without a line the counts are told: some watchers end what is silent."""
@@ -28,7 +28,7 @@ class Lines(Protocol):
     def flush(self) -> None: ...
 
 
-class PlainView:
+class LineView:
     """Tells a run in lines. Feed it each event with what is known of its task after it."""
 
     def __init__(self, stream: Lines, facts: Callable[[], RunFacts]) -> None:
@@ -52,8 +52,10 @@ class PlainView:
             self._write(facts.at, facts.started_at, "", f"{facts.progress}{soon}")
 
     def _write(self, at: float, started_at: float, task_id: str, said: str) -> None:
-        name = safe.line(task_id or "run")
-        self._stream.write(f"{clock(at - started_at):>7}  {name:<{_NAME}}  {safe.line(said)}\n")
+        name = safe_text.line(task_id or "run")
+        self._stream.write(
+            f"{clock(at - started_at):>7}  {name:<{_NAME}}  {safe_text.line(said)}\n"
+        )
         self._stream.flush()
         self._said_at = at
 
@@ -112,7 +114,7 @@ def _settled(task: TaskFacts) -> str:
     attempt = f", attempt {task.attempt}" if task.attempt > 1 else ""
     why = ending(task) if task.state is not State.SUCCEEDED else ""
     log = f" (log: {task.log})" if task.log and task.state is not State.SUCCEEDED else ""
-    return f"{LOOKS[task.state].word}{took}{attempt}{': ' if why else ''}{why}{log}"
+    return f"{STYLES[task.state].word}{took}{attempt}{': ' if why else ''}{why}{log}"
 
 
 def _error(task: TaskFacts) -> str:

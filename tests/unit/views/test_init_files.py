@@ -8,16 +8,23 @@ import pytest
 
 from interlock.plan.plan_file import load_plan
 from interlock.plan.project_file import load_project
-from interlock.views.cli import first_files
-from interlock.views.cli.first_files import Found, detect, first_plan, first_project
+from interlock.views.cli import init_files as first_files
+from interlock.views.cli.init_files import (
+    CodingAgent,
+    installed_agents,
+    plan_file_text,
+    project_file_text,
+)
 
 KNOWN = first_files._KNOWN
 
 
 @pytest.mark.parametrize("found", [(), *((each,) for each in KNOWN), KNOWN], ids=str)
-def test_both_files_are_valid_whatever_was_found(found: tuple[Found, ...], tmp_path: Path) -> None:
-    (tmp_path / "interlock.yaml").write_text(first_project(tmp_path, found))
-    (tmp_path / "plan.yaml").write_text(first_plan(found))
+def test_both_files_are_valid_whatever_was_found(
+    found: tuple[CodingAgent, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "interlock.yaml").write_text(project_file_text(tmp_path, found))
+    (tmp_path / "plan.yaml").write_text(plan_file_text(found))
     project = load_project(tmp_path / "interlock.yaml")
     plan = load_plan(tmp_path / "plan.yaml", project)
     assert (*project.warnings, *plan.warnings) == ()
@@ -32,7 +39,7 @@ def test_both_files_are_valid_whatever_was_found(found: tuple[Found, ...], tmp_p
 
 
 def test_every_line_that_is_commented_out_is_valid_too(tmp_path: Path) -> None:
-    text = first_project(tmp_path, ())
+    text = project_file_text(tmp_path, ())
     shown = [line for line in text.splitlines() if line.startswith("# ") and ":" in line]
     settings = [line.removeprefix("# ") for line in shown if not line.endswith(".")]
     kept = [line for line in settings if line.split(":")[0].isidentifier()]
@@ -44,15 +51,15 @@ def test_every_line_that_is_commented_out_is_valid_too(tmp_path: Path) -> None:
 
 
 def test_the_env_file_is_named_where_there_is_one(tmp_path: Path) -> None:
-    assert "or .env" not in first_project(tmp_path, ())
+    assert "or .env" not in project_file_text(tmp_path, ())
     (tmp_path / ".env").touch()
-    assert "or .env" in first_project(tmp_path, ())
+    assert "or .env" in project_file_text(tmp_path, ())
 
 
 def test_only_what_is_installed_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert detect() == []
+    assert installed_agents() == []
     program = tmp_path / "aider"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
-    assert [each.name for each in detect()] == ["aider"]
+    assert [each.name for each in installed_agents()] == ["aider"]

@@ -12,8 +12,8 @@ from rich.console import Console
 
 from interlock.model.outcome import State
 from interlock.model.why import Explanation
-from interlock.views.terminal.live import FRAMES, LiveView
-from interlock.views.terminal.terminal import can_be_live
+from interlock.views.terminal.console import can_be_live
+from interlock.views.terminal.live_view import FRAMES, LiveView
 from tests.unit.views.runs import NOW, run, task, why
 
 TAKEN, BACK = "\x1b[?1049h", "\x1b[?1049l"

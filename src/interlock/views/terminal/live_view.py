@@ -13,9 +13,9 @@ from rich.console import Console, RenderableType
 
 from interlock.journal.state.run_facts import RunFacts
 from interlock.views.forecast import seconds_left
-from interlock.views.terminal.bottom import Hints
+from interlock.views.terminal.footer import Hints
 from interlock.views.terminal.frame import Why, frame
-from interlock.views.terminal.lanes import Lanes
+from interlock.views.terminal.running_rows import RunningRows
 from interlock.views.terminal.screen import Screen
 from interlock.views.terminal.summary import summary
 from interlock.views.terminal.suspension import Suspension
@@ -54,7 +54,7 @@ class LiveView:
         self._now = now
         self._screen = Screen(console)
         self._suspension = Suspension(self._screen.give_back, self._again)
-        self._lanes = Lanes()
+        self._lanes = RunningRows()
         self._forecast: tuple[int, float | None] = (-1, None)
         self._seen: object = None
         self._next_at = -math.inf

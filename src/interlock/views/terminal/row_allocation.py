@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 
-class Wish(NamedTuple):
+class RowDemand(NamedTuple):
     """How many rows something would fill; with how few it starts, and when others come first."""
 
     rows: int
@@ -14,7 +14,7 @@ class Wish(NamedTuple):
     enough: int
 
 
-def share(room: int, wishes: Sequence[Wish]) -> list[int]:
+def allocate_rows(room: int, wishes: Sequence[RowDemand]) -> list[int]:
     """Rows for each, in the order of their worth: first the least, then enough, then all."""
     given = [0] * len(wishes)
     for bounds in (

@@ -13,8 +13,8 @@ from interlock.model.claim import write
 from interlock.model.outcome import State
 from interlock.model.why import Explanation, HeldClaim, NoCapacity, Reason
 from interlock.views.cli.why_json import explanation_json
+from interlock.views.terminal.explanation import render_explanation
 from interlock.views.terminal.reasons import summarize, summarize_reason
-from interlock.views.terminal.why import explained
 from tests.unit.model.test_why import SENTENCES
 from tests.unit.views.runs import text_of, why
 
@@ -52,7 +52,7 @@ def test_every_kind_of_reason_is_covered() -> None:
 
 @pytest.mark.parametrize("reason", REASONS)
 def test_every_reason_is_shown_in_full(reason: Reason) -> None:
-    shown = text_of(explained(explanation(reason)), width=500)
+    shown = text_of(render_explanation(explanation(reason)), width=500)
     assert f"  – {reason.describe(10.0)}\n" in shown
 
 
@@ -87,7 +87,7 @@ def test_claims_and_holders_are_records_in_json() -> None:
 
 def test_the_whole_explanation_is_there_for_people_and_as_json() -> None:
     whole = explanation(*REASONS)
-    shown = text_of(explained(whole), width=500)
+    shown = text_of(render_explanation(whole), width=500)
     assert "○ b has been waiting for 8.0 s" in shown
     assert "expected to clear in 4.0 s" in shown
     assert "→ cancel 'a'" in shown
@@ -109,8 +109,8 @@ def test_the_whole_explanation_is_there_for_people_and_as_json() -> None:
 def test_a_task_that_nothing_keeps_says_so() -> None:
     free = Explanation("b", State.WAITING, 2.0, (), None, (), 10.0)
     ended = Explanation("b", State.SUCCEEDED, 2.0, (), None, (), 10.0)
-    assert "nothing is keeping it from starting" in text_of(explained(free))
-    assert text_of(explained(ended)) == "✓ b succeeded 8.0 s ago\n"
+    assert "nothing is keeping it from starting" in text_of(render_explanation(free))
+    assert text_of(render_explanation(ended)) == "✓ b succeeded 8.0 s ago\n"
 
 
 def test_the_same_reason_is_said_once_in_few_words() -> None:

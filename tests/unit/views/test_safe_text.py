@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.views.terminal import safe
+from interlock.views.terminal import safe_text
 from tests.unit.views.runs import HOSTILE
 
 PARTS = [
@@ -45,27 +45,27 @@ PARTS = [
     ],
 )
 def test_what_is_no_text_is_left_out(text: str, shown: str) -> None:
-    assert safe.line(text) == shown
+    assert safe_text.line(text) == shown
 
 
 @given(st.text() | st.lists(st.sampled_from(PARTS)).map("".join))
 def test_nothing_that_a_terminal_obeys_is_let_through(text: str) -> None:
-    line = safe.line(text)
+    line = safe_text.line(text)
     for character in line:
         category = unicodedata.category(character)
         assert category == "Co" or category[0] != "C"
         assert category not in ("Zl", "Zp")
-    assert safe.line(line) == line
+    assert safe_text.line(line) == line
     line.encode()  # whatever it was, it can be written
 
 
 def test_no_line_is_endless() -> None:
-    assert len(safe.line("日" * 10_000_000)) == safe.LIMIT
-    assert len(safe.line("a" * 10_000_000)) == safe.LIMIT
+    assert len(safe_text.line("日" * 10_000_000)) == safe_text.LIMIT
+    assert len(safe_text.line("a" * 10_000_000)) == safe_text.LIMIT
 
 
 def test_lines_stay_lines() -> None:
-    assert safe.lines("a\x1b[1m\nb\r\nc") == ["a", "b", "c"]
+    assert safe_text.lines("a\x1b[1m\nb\r\nc") == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("opener", ["\x9d", "\x90", "\x98", "\x9e", "\x9f", "\x9b", "\x1b]"])
@@ -75,7 +75,7 @@ def test_to_show_four_times_as_much_takes_about_four_times_as_long(opener: str) 
     def seconds(count: int) -> float:
         text = opener * count
         begun = time.process_time()
-        safe.lines(text)
+        safe_text.lines(text)
         return time.process_time() - begun
 
     least = [min(seconds(count) for _ in range(3)) for count in (6_000, 24_000)]

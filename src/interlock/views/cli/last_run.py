@@ -29,7 +29,7 @@ def last_run(place: ProjectFolder) -> Iterator[tuple[Reader, Run]]:
         yield reader, run
 
 
-class Following:
+class FollowedRun:
     """The last run of a project, read on as it is written."""
 
     def __init__(self, place: ProjectFolder, reader: Reader, run: Run) -> None:
@@ -75,7 +75,7 @@ class Following:
 def facts_of(place: ProjectFolder) -> RunFacts:
     """How the last run stands."""
     with last_run(place) as (reader, run):
-        return Following(place, reader, run).facts()
+        return FollowedRun(place, reader, run).facts()
 
 
 def task_of(facts: RunFacts, task_id: str) -> TaskFacts:
@@ -90,7 +90,7 @@ def task_of(facts: RunFacts, task_id: str) -> TaskFacts:
     raise UnknownTask(f"run {facts.run_id} has no task {task_id!r}{meant}")
 
 
-def why_not(facts: RunFacts, task_id: str) -> Explanation:
+def explain_offline(facts: RunFacts, task_id: str) -> Explanation:
     """Why a task of a run that nobody carries out does not go on."""
     task = task_of(facts, task_id)
     began = facts.started_at

@@ -13,14 +13,14 @@ _MOST = 1_000_000
 """Characters that are kept of each stream: the last ones."""
 
 
-class Held:
+class CapturedOutput:
     """Holds back standard output and error of this process."""
 
     def __init__(self) -> None:
         self._streams = _Stream(sys.stdout), _Stream(sys.stderr)
         sys.stdout, sys.stderr = (cast(TextIO, each) for each in self._streams)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Put the real streams back, unless somebody has put others there, and print."""
         out, err = self._streams
         if sys.stdout is cast(TextIO, out):
@@ -28,7 +28,7 @@ class Held:
         if sys.stderr is cast(TextIO, err):
             sys.stderr = err.stream
         for stream in self._streams:
-            stream.let_go()
+            stream.release()
 
 
 class _Stream(io.TextIOBase):
@@ -69,7 +69,7 @@ class _Stream(io.TextIOBase):
             self._lost += dropped
         return len(text)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         kept, self._kept = self._kept, None
         with contextlib.suppress(OSError):  # nobody is there any more to read it
             self._print(kept or ())

@@ -10,11 +10,11 @@ from rich.text import Text
 
 from interlock.journal.state.run_facts import TaskFacts
 from interlock.model.outcome import State
-from interlock.views.terminal import looks, safe
+from interlock.views.terminal import safe_text, state_styles
 from interlock.views.terminal.cells import column, cut, fit
 from interlock.views.terminal.figures import clock
-from interlock.views.terminal.looks import LOOKS, STOPPING, Look
 from interlock.views.terminal.reasons import ending
+from interlock.views.terminal.state_styles import STOPPING, STYLES, StateStyle
 
 _SAMPLE = 1_000
 """Names beyond these do not change the columns any more."""
@@ -41,7 +41,7 @@ class Columns:
         percent = 5 if told else 0
         return cls(width, name, agent, 7 if duration >= 3600 else 5, bar + percent)
 
-    def row(self, look: Look, task: TaskFacts, time: str, rest: Text) -> Text:
+    def row(self, look: StateStyle, task: TaskFacts, time: str, rest: Text) -> Text:
         """A row of at most this width."""
         head = Text.assemble(
             " ",
@@ -58,44 +58,44 @@ class Columns:
         return head
 
 
-def lane(task: TaskFacts | None, columns: Columns, now: float) -> Text:
+def running(task: TaskFacts | None, columns: Columns, now: float) -> Text:
     """A running attempt, or a free lane."""
     if task is None:
-        return Text(f" {looks.FREE.mark}", looks.FREE.style)
+        return Text(f" {state_styles.FREE.mark}", state_styles.FREE.style)
     began = task.started_at if task.started_at is not None else task.since
     if task.stopping:
         end = task.ended_at or task.since
-        said = f"{LOOKS[task.state].word}, told to stop and not gone for {clock(now - end)}"
+        said = f"{STYLES[task.state].word}, told to stop and not gone for {clock(now - end)}"
         return columns.row(STOPPING, task, clock(now - began), Text(said, "yellow"))
     rest = _progress(task, now - began, columns.bar)
     if task.attempt > 1:
         rest.append(f"attempt {task.attempt} of {max(task.attempts, task.attempt)}  ", "yellow")
-    rest.append(safe.line(task.message or task.prompt), "" if task.message else "dim")
-    return columns.row(LOOKS[State.RUNNING], task, clock(now - began), rest)
+    rest.append(safe_text.line(task.message or task.prompt), "" if task.message else "dim")
+    return columns.row(STYLES[State.RUNNING], task, clock(now - began), rest)
 
 
 def waiting(task: TaskFacts, columns: Columns, now: float, reason: str) -> Text:
     """A task that waits, and why."""
-    rest = Text(safe.line(reason), "dim")
-    return columns.row(LOOKS[task.state], task, clock(now - task.since), rest)
+    rest = Text(safe_text.line(reason), "dim")
+    return columns.row(STYLES[task.state], task, clock(now - task.since), rest)
 
 
 def question(task: TaskFacts, columns: Columns, now: float) -> Text:
     """A task that needs you, and what it asks."""
-    look = LOOKS[State.NEEDS_YOU]
-    rest = Text(safe.line(task.question), "bold")
+    look = STYLES[State.NEEDS_YOU]
+    rest = Text(safe_text.line(task.question), "bold")
     return columns.row(look, task, clock(now - task.since), rest)
 
 
 def ended(task: TaskFacts, columns: Columns) -> Text:
     """A task that has its outcome."""
-    look = LOOKS[task.state]
+    look = STYLES[task.state]
     rest = Text()
     if task.state is not State.SUCCEEDED:
         rest.append(look.word, look.style)
     if task.attempt > 1:
         rest.append(f"{', ' if rest else ''}attempt {task.attempt}", "yellow")
-    told = safe.line(ending(task))
+    told = safe_text.line(ending(task))
     if told:
         rest.append(f"{'  ' if rest else ''}{told}", "dim")
     return columns.row(look, task, clock(task.duration) if task.attempt else "", rest)

@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 
 from interlock.execution.commands.log_file import LogFile
-from interlock.views.cli.log_file import _Tail
+from interlock.views.cli.task_log import _Tail
 
 
 def test_a_follower_of_a_log_that_is_replaced_sees_each_line_once(tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from interlock.views.terminal import safe
+from interlock.views.terminal import safe_text
 
 
-class Node(Protocol):
+class GraphNode(Protocol):
     """A task as the graph shows it; `TaskFacts` is one."""
 
     @property
@@ -22,7 +22,7 @@ class Node(Protocol):
     def claims(self) -> Sequence[str]: ...
 
 
-def dot(nodes: Sequence[Node], name: str = "plan") -> str:
+def dot(nodes: Sequence[GraphNode], name: str = "plan") -> str:
     """The graph in the language of Graphviz: an edge goes from a task to what comes after it."""
     lines = [f"digraph {_dot(name)} {{", "  rankdir=LR;", "  node [shape=box];"]
     for node in nodes:
@@ -32,7 +32,7 @@ def dot(nodes: Sequence[Node], name: str = "plan") -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def mermaid(nodes: Sequence[Node]) -> str:
+def mermaid(nodes: Sequence[GraphNode]) -> str:
     """The graph in the language of Mermaid. Ids may be anything, so nodes are numbered."""
     numbers: dict[str, str] = {}
     for task_id in (each for node in nodes for each in (node.id, *node.after)):
@@ -40,26 +40,26 @@ def mermaid(nodes: Sequence[Node]) -> str:
     known = {node.id: node for node in nodes}
     lines = ["flowchart LR"]
     for task_id, number in numbers.items():
-        said = _label(known[task_id]) if task_id in known else [safe.line(task_id)]
+        said = _label(known[task_id]) if task_id in known else [safe_text.line(task_id)]
         label = "<br>".join(_mermaid_text(each) for each in said)
         lines.append(f'  {number}["{label}"]')
     lines += [f"  {numbers[before]} --> {numbers[node]}" for before, node in _edges(nodes)]
     return "\n".join(lines) + "\n"
 
 
-def _label(node: Node) -> list[str]:
+def _label(node: GraphNode) -> list[str]:
     said = [node.id, node.agent, *node.claims]
-    return [safe.line(each) for each in said if each]
+    return [safe_text.line(each) for each in said if each]
 
 
-def _edges(nodes: Sequence[Node]) -> Iterator[tuple[str, str]]:
+def _edges(nodes: Sequence[GraphNode]) -> Iterator[tuple[str, str]]:
     for node in nodes:
         for before in dict.fromkeys(node.after):
             yield before, node.id
 
 
 def _dot(text: str) -> str:
-    return f'"{_dot_text(safe.line(text))}"'
+    return f'"{_dot_text(safe_text.line(text))}"'
 
 
 def _dot_text(text: str) -> str:
