@@ -1,4 +1,4 @@
-"""What people and programs do to a run from outside: cancel, pause, prioritise, change limits."""
+"""What people and programs do to a run from outside: cancel, pause, prioritize, change limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from interlock.model.outcome import State
 
 
 class Controls:
-    """The commands of a run."""
+    """The commands to a run."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -24,12 +24,12 @@ class Controls:
         self._rate_timers: dict[Meter, Timer] = {}
 
     def cancel(self, stimulus: s.Cancel) -> None:
-        """End one task; nothing if it has ended."""
+        """End one task. Does nothing if it has ended."""
         if stimulus.task_id not in self._run.ends:
             self._run.stop(self._run.unfinished(stimulus.task_id), State.CANCELLED, stimulus.reason)
 
     def cancel_group(self, stimulus: s.CancelGroup) -> None:
-        """End what is unfinished of a group, or of everything."""
+        """End the unfinished tasks of a group, or all of them."""
         if not isinstance(stimulus.group, str):
             raise InvalidOption(f"a group is named by text, not by {stimulus.group!r}")
         if not stimulus.group:
@@ -70,7 +70,7 @@ class Controls:
         self._add(Meter(stimulus.resource, amount))
 
     def set_rate(self, stimulus: s.SetRate) -> None:
-        """Change what a rate gives out, or add it. What has come back before stays so."""
+        """Change what a rate gives out, or add the rate. What has left the window stays out."""
         quota = Quota(stimulus.amount, stimulus.window)
         meter = self._run.table.meters.get(stimulus.resource)
         if meter is None:
@@ -108,13 +108,13 @@ class Controls:
             self._rate_over(meter, self._run.now)
 
     def watch_rates(self) -> None:
-        """Wake up when what rates gave out comes back."""
+        """Set timers for when what rates gave out comes back."""
         for meter in self.rates:
             if meter.spent and meter not in self._rate_timers:
                 self._rate_over(meter, self._run.now)
 
     def _rate_over(self, meter: Meter, now: float) -> None:
-        """Take back what the window has passed for, and look again when more is to come."""
+        """Take back what has left the window, and set a timer for the next time."""
         self._run.timers.drop(self._rate_timers.pop(meter, None))
         again = meter.give_back(now)
         if again is not None:
@@ -122,7 +122,7 @@ class Controls:
         self._run.admission.reopen(meter)
 
     def pause(self, stimulus: s.Pause) -> None:
-        """Hold back one task, or everything."""
+        """Start nothing, or not this task."""
         if stimulus.task_id is None:
             if self._run.paused_since is None:
                 self._run.paused_since = self._run.now
@@ -131,11 +131,12 @@ class Controls:
         entry = self._run.unfinished(stimulus.task_id)
         if entry.extras.paused_since is None:
             entry.own.paused_since = self._run.now
+        # It leaves the queue, so that it neither is overtaken nor holds anything back.
         if entry.waiter is not None:
             self._run.admission.withdraw(entry.waiter)
 
     def resume(self, stimulus: s.Unpause) -> None:
-        """Let it go on."""
+        """End a pause, of one task or of everything."""
         if stimulus.task_id is None:
             self._run.paused_since = None
             self._run.admission.resume()
@@ -146,7 +147,7 @@ class Controls:
             self._run.enqueue(entry)
 
     def prioritize(self, stimulus: s.Prioritize) -> None:
-        """Give a task another priority."""
+        """Give an unfinished task another priority."""
         if isinstance(stimulus.priority, bool) or not isinstance(stimulus.priority, int):
             raise InvalidOption(f"a priority is a whole number, not {stimulus.priority!r}")
         entry = self._run.unfinished(stimulus.task_id)
@@ -155,13 +156,13 @@ class Controls:
             self._run.admission.prioritize(entry.waiter, stimulus.priority)
 
     def drain(self, stimulus: s.Drain) -> None:
-        """Start nothing any more."""
+        """Start nothing new from now on."""
         if self._run.draining_since is None:
             self._run.draining_since = self._run.now
         self._run.admission.draining = True
 
     def shutdown(self, stimulus: s.Shutdown) -> None:
-        """End everything."""
+        """Cancel every unfinished task."""
         self.drain(s.Drain())
         for entry in list(self._run.entries.values()):
             self._run.stop(entry, State.CANCELLED, "the run was shut down")

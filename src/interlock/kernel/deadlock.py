@@ -1,11 +1,24 @@
-"""Whether waits can ever end.
+"""The deadlock test: whether requests in mid-flight can ever be answered.
 
-Only those who wait in mid-flight hold something while they wait, so only they can deadlock. The
-test assumes the best of everybody else (a running agent ends, a zombie goes, a person answers)
-and lets them all end, over and over, until nothing more can: whoever is left would hang for ever.
+Only a request holds something while it waits, so only requests can deadlock. Before one begins to
+wait, this test plays an *optimistic run*: every other running attempt ends, every zombie exits,
+every person answers, every rate refills. Attempts whose requests can then be answered end too, and
+release what they hold; that is repeated until nothing changes. The attempts that are left could
+never go on, whatever happens: they are deadlocked.
 
-An attempt with several waits open may get one of them while it waits for the others. It is taken
-to hold all it asks for already, so that whatever is granted first, nobody hangs.
+Why it is right. *What it reports is a deadlock*: in the optimistic run every attempt outside the
+stuck set has ended and holds nothing, and still no member of the set can go on; no real run can do
+better. *It reports every deadlock* that is there at this moment, since the order in which attempts
+are let end does not matter: an end only frees what others need. It is tested before each new wait,
+and `extend`, `await_tasks` and submissions of children are the only ways to begin one; so no
+deadlock can come to be.
+
+An attempt with several requests open may be granted one of them while it waits for the others. The
+test takes it to hold everything it asks for already (`assume`), so that there is no deadlock
+whatever is granted first. A wait may be denied for that reason although luck would have let it end.
+
+Cost: the square of the waiting attempts, times their claims. Tasks in the queue count only where an
+attempt waits for them.
 """
 
 from __future__ import annotations
@@ -25,9 +38,9 @@ if TYPE_CHECKING:
 def find_deadlocked(
     run: Run, parent: Attempt | None = None, children: Mapping[str, Entry] | None = None
 ) -> frozenset[tuple[Attempt, bool]]:
-    """Who of those that wait could never end, also if a parent waited for these new children.
+    """Return the waiting attempts that could never go on, also if a parent awaited new children.
 
-    Each is named with whether that is so only if the worst is assumed of several open waits.
+    Each comes with whether that is so only under the worst assumption about several open requests.
     """
     worst = _OptimisticRun(run, parent, children or {}, assume=True).stuck()
     sure = _OptimisticRun(run, parent, children or {}, assume=False).stuck() if worst else ()
@@ -37,9 +50,9 @@ def find_deadlocked(
 def would_outlive(
     run: Run, attempt: Attempt, tasks: Iterable[Entry], batch: Mapping[str, Entry]
 ) -> bool:
-    """Whether one of these tasks, or what it comes after, ends no earlier than the attempt.
+    """Whether one of these tasks, or one it comes after, ends no earlier than the attempt.
 
-    That is its own task, and those of its ancestors: with their end it is over itself.
+    These are the attempt's own task and those of its ancestors, whose end would end it too.
     """
     kin = set()
     above: Attempt | None = attempt
@@ -60,6 +73,8 @@ def would_outlive(
 
 
 class _OptimisticRun:
+    """Lets attempts end for as long as one can; `stuck` returns those that cannot."""
+
     def __init__(
         self,
         run: Run,
@@ -72,7 +87,7 @@ class _OptimisticRun:
         self.parent = parent
         self.children = children
         self.waiting = {request.attempt: None for request in run.requests.waiting}
-        """Attempts that wait in mid-flight and are not known to end."""
+        """Attempts with open requests that are not known to end."""
         if parent is not None:
             self.waiting[parent] = None
         self.assumed = {
@@ -80,9 +95,10 @@ class _OptimisticRun:
             for attempt in self.waiting
             if assume and _circular_waits(attempt) + (attempt is parent) > 1
         }
-        """What attempts with several waits open may come to hold before the others are over."""
+        """What attempts with several open requests may be granted before the last is answered."""
 
     def stuck(self) -> frozenset[Attempt]:
+        """Return the attempts that can never go on."""
         changed = True
         while changed and self.waiting:
             changed = False
@@ -104,7 +120,7 @@ class _OptimisticRun:
         return self._could_have(needs, amounts, kin, kin[1:])
 
     def _task_ends(self, entry: Entry) -> bool:
-        """Whether a task can start and end once everybody who is not stuck has ended."""
+        """Whether a task can start and end once every attempt that is not waiting has ended."""
         todo, seen = [entry], {entry.task.id}
         while todo:
             entry = todo.pop()
@@ -125,15 +141,15 @@ class _OptimisticRun:
         return True
 
     def _could_try_again(self, entry: Entry, attempt: Attempt) -> bool:
-        """Whether a task that runs could start once more, if this attempt comes to nothing.
+        """Whether a running task could start once more, if this attempt fails.
 
-        What it holds goes to others then. Those who end give it back; only one with several waits
-        open may get it and go on waiting.
+        Then others may be granted what it held. Those that end give it back; only an attempt with
+        several open requests may be granted it and go on waiting.
         """
         if not self.assumed or entry.attempts >= entry.task.retry.attempts:
             return True
         kin = entry.kin
-        # Those below it come to their end with this attempt.
+        # Its descendants end with this attempt.
         others = [
             each for each in self.waiting if each not in kin and attempt not in each.ancestry()
         ]
@@ -149,7 +165,7 @@ class _OptimisticRun:
     def _could_have(
         self, needs: Needs, amounts: Amounts, kin: tuple[Grant, ...], lenders: tuple[Grant, ...]
     ) -> bool:
-        """Whether claims could be granted if only the stuck attempts held something."""
+        """Whether claims could be granted if only the waiting attempts held something."""
         if not needs and not amounts:
             return True
         for grant in self.waiting:
@@ -166,7 +182,7 @@ class _OptimisticRun:
         )
 
     def _earlier(self, stuck: Attempt, kin: tuple[Grant, ...]) -> Iterator[tuple[Needs, Amounts]]:
-        """What a stuck attempt may be given while the kin still hold what they hold."""
+        """Yield what a waiting attempt may be granted while the kin still hold what they hold."""
         theirs = stuck.ancestry()
         strangers = [each for each in kin if each not in theirs]
         for needs, amounts in self.assumed.get(stuck, ()):
@@ -179,7 +195,7 @@ class _OptimisticRun:
                 yield needs, amounts
 
     def _enough(self, meter: Meter, amount: int, more: int, lenders: tuple[Grant, ...]) -> bool:
-        """Whether an amount is left beside the stuck attempts, with what the lenders can lend."""
+        """Whether an amount is left beside the waiting attempts, with what the lenders can lend."""
         if meter.window is not None:
             return True
         holders: dict[Grant, None] = dict.fromkeys([*self.waiting, *lenders])
@@ -197,7 +213,7 @@ class _OptimisticRun:
             return False
         if amount == ALL:
             return used == lendable
-        # Where nobody stuck holds any, only a lowered capacity is in the way, and it can be raised.
+        # If no waiting attempt holds any, only a lowered capacity is in the way: it can be raised.
         return used == lendable or amount <= max(0, meter.most - used) + lendable
 
 
@@ -218,13 +234,13 @@ def _sums(claims: Iterable[Amounts]) -> dict[Meter, int]:
 
 
 def _circular_waits(attempt: Attempt) -> int:
-    """How many waits an attempt has open that could be part of a circle."""
+    """Return how many open requests of an attempt could be part of a cycle of waits."""
     waits = (WaitKind.CLAIMS, WaitKind.TASKS)
     return sum(request.waits_for in waits for request in attempt.requests.values())
 
 
 def _open_claims(attempt: Attempt) -> Iterator[tuple[Needs, Amounts]]:
-    """The claims that an attempt waits for, one request after the other."""
+    """Yield the claims that an attempt waits for, request by request."""
     for request in attempt.requests.values():
         if request.waiter is not None:
             yield request.waiter.needs, request.waiter.profile.amounts

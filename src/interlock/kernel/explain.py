@@ -1,4 +1,8 @@
-"""Why a task waits: every reason at once, found by looking at everything that is held."""
+"""Why a task waits: every reason at once.
+
+Admission stops at the first obstacle it finds. This module looks at everything that is held, so
+that a person sees all of them. It is slow on purpose, and changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -33,14 +37,14 @@ if TYPE_CHECKING:
 
 
 def explain(run: Run, task_id: str, now: float) -> Explanation:
-    """Everything that stands between a task and its start, or its resumption in mid-flight."""
+    """Return everything that stands between a task and its start, or the answer to its requests."""
     if task_id in run.ends:
         return Explanation(task_id, run.ends[task_id], run.ended_at[task_id], (), None, (), now)
     entry = run.unfinished(task_id)
     state = entry.state
     assert state is not None
     if state in (State.RUNNING, State.NEEDS_YOU):
-        reasons = list(_midflight(run, entry))
+        reasons = list(_open_requests(run, entry))
     else:
         reasons = [*_own(run, entry), *_claims(run, entry), *_capacity(run, entry)]
     needed = _dependencies(run, entry)
@@ -103,7 +107,7 @@ def _held(run: Run, claims: tuple[Claim, ...], kin: tuple[Grant, ...]) -> Iterat
 
 
 def _holder(grant: Grant) -> tuple[str, list[tuple[Claim, float]]]:
-    """Who holds a grant, and which claims since when."""
+    """Return the name of a holder, and its claims with since when it has held them."""
     if isinstance(grant, ExternalHold):
         return grant.name, [(claim, grant.since) for claim in grant.claims]
     assert isinstance(grant, Attempt)
@@ -135,7 +139,7 @@ def _amounts(
 
 
 def _short(run: Run, meter: Meter, amount: int) -> Iterator[Reason]:
-    """What keeps a counted resource from somebody: who holds it, or why it is throttled."""
+    """Yield what keeps an amount from a task: the holders, or why it is throttled."""
     wanted = meter.most if amount == ALL else amount
     if meter.because is not None:
         yield meter.because
@@ -155,7 +159,7 @@ def _lacking(run: Run, meter: Meter, wanted: int) -> NoCapacity:
     return NoCapacity(meter.name, wanted, free, meter.capacity, tuple(holders), ahead)
 
 
-def _midflight(run: Run, entry: Entry) -> Iterator[Reason]:
+def _open_requests(run: Run, entry: Entry) -> Iterator[Reason]:
     attempt = entry.attempt
     assert attempt is not None
     for request in attempt.requests.values():
@@ -179,7 +183,7 @@ def _request(run: Run, request: Request) -> Iterator[Reason]:
 
 
 def _clears_at(run: Run, reasons: list[Reason]) -> float | None:
-    """When the last reason is expected to be gone; None where one of them cannot be foreseen."""
+    """Return when the last reason is expected to be gone; None if that cannot be foreseen."""
     latest = run.now
     for reason in reasons:
         at = _reason_clears_at(run, reason)
@@ -211,7 +215,7 @@ def _ends_of(run: Run, holders: tuple[tuple[str, int, float], ...]) -> Iterator[
 
 
 def _ends_at(run: Run, task_id: str) -> float | None:
-    """When a running task is expected to end, if it has an estimate and keeps to it."""
+    """Return when a running task is expected to end, if it has an estimate and is not overdue."""
     entry = run.entries.get(task_id)
     if entry is None or entry.attempt is None or entry.task.estimate is None:
         return None
@@ -220,7 +224,7 @@ def _ends_at(run: Run, task_id: str) -> float | None:
 
 
 def _dependencies(run: Run, entry: Entry) -> set[str]:
-    """All unfinished tasks that have to succeed before this one."""
+    """Return all unfinished tasks that have to succeed before this one."""
     found: set[str] = set()
     todo = list(entry.task.after)
     while todo:
@@ -233,10 +237,10 @@ def _dependencies(run: Run, entry: Entry) -> set[str]:
 
 
 def _help(reason: Reason, needed: set[str]) -> str:
-    """What a person could do about it, if anything."""
+    """Return what a person could do about a reason; empty if nothing."""
     match reason:
         case HeldClaim(holder=holder, stopping=False) if holder in needed:
-            return ""
+            return ""  # Cancelling it would skip this task as well.
         case HeldClaim(holder=holder, claim=claim, stopping=True):
             return f"end what is left of {holder!r}, which was told to stop and holds {claim}"
         case HeldClaim(holder=holder, claim=claim):

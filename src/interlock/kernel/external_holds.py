@@ -1,6 +1,6 @@
-"""What something outside the run holds: an attempt of an earlier run that would not stop.
+"""What is held from outside the run: by an attempt of an earlier run that could not be stopped.
 
-It is in everybody's way like a zombie of this run, and has no part in anything else.
+It is in the way of every task like a zombie of this run, and takes part in nothing else.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 class ExternalHolds:
-    """Those who came with `Occupy` and have not left with `Vacate`."""
+    """What came with `Occupy` and has not been released with `Vacate`."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
 
     def occupy(self, stimulus: s.Occupy) -> None:
-        """Take it as a fact that these claims are held."""
+        """Take in that these claims are held, as a fact."""
         run, name = self._run, stimulus.name
         if not isinstance(name, str) or not name.strip():
-            raise BlankId(f"whoever occupies something needs a name, not {name!r}")
+            raise BlankId(f"an external hold needs a name, not {name!r}")
         if name in run.entries or name in run.ends or name in run.external_holds:
             raise DuplicateId(f"there is already something with the id {name!r}; ids are unique")
         if not isinstance(stimulus.claims, tuple) or not all(
@@ -42,7 +42,7 @@ class ExternalHolds:
         run.admission.occupy(hold, needs, amounts)
 
     def vacate(self, stimulus: s.Vacate) -> None:
-        """It is gone, and others may have what it held."""
+        """Release what was held: its holder has exited."""
         run = self._run
         hold = run.external_holds.pop(stimulus.name, None)
         if hold is None:
@@ -52,7 +52,7 @@ class ExternalHolds:
         run.table.forget(needs)
 
     def _can_be_held(self, claim: Claim) -> bool:
-        """Whether a claim means something here, where capacities may be others than there."""
+        """Whether a claim means something in this run, whose capacities may differ."""
         meter = None if claim.is_path else self._run.table.meters.get(claim.resource)
         if meter is not None:
             return meter.window is None and meter is not self._run.table.slots

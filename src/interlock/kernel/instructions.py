@@ -1,4 +1,4 @@
-"""What the kernel tells the runtime to do, in this order."""
+"""Instructions: what the kernel tells the runtime to do, in this order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from interlock.model.outcome import ErrorRecord, State
 
 
 class Start(NamedTuple):
-    """Start an attempt; all claims of its task are granted to it under `token`."""
+    """Start an attempt. All claims of its task are granted to it under `token`."""
 
     task_id: str
     attempt: int
@@ -17,7 +17,7 @@ class Start(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """Tell an attempt to stop. It keeps its claims and slot until it is gone."""
+    """Tell an attempt to stop. It keeps its claims and its slot until it has exited."""
 
     task_id: str
     token: int
@@ -25,7 +25,7 @@ class Stop(NamedTuple):
 
 
 class Settle(NamedTuple):
-    """The one outcome of a task. `cause` names the dependency or reason where there is one."""
+    """Record the one outcome of a task. `cause` names the dependency or reason, if there is one."""
 
     task_id: str
     status: State
@@ -37,24 +37,24 @@ class Settle(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A task entered this state.
+    """Report that a task has entered a state.
 
-    Ends come as `Settle`, `running` mostly as `Start`; that a submitted task waits goes without
-    saying, unless it was blocked before.
+    Final states come as `Settle`, `running` mostly as `Start`. That a submitted task waits is not
+    reported, unless it was blocked before.
     """
 
     task_id: str
     state: State
     detail: str
     until: float | None = None
-    """For `retrying`: when the next attempt may come."""
+    """For `retrying`: the earliest time of the next attempt."""
 
 
 class Resume(NamedTuple):
-    """What an attempt waited for in mid-flight is there or was withdrawn, and its slot is there.
+    """Answer a request: what the attempt waited for is there or was withdrawn, and it has its slot.
 
-    With other waits open, the slot comes with the last of them.
-    `token` is the attempt's; `grant` is the token of claims that were added, 0 for none.
+    With other requests open, the slot comes with the last of them. `token` is that of the attempt;
+    `grant` is the token of the claims that were added, 0 for none.
     """
 
     task_id: str
@@ -65,7 +65,7 @@ class Resume(NamedTuple):
 
 
 class Deny(NamedTuple):
-    """What an attempt asked for in mid-flight cannot be given."""
+    """Answer a request: what the attempt asked for cannot be granted."""
 
     task_id: str
     token: int
@@ -74,7 +74,7 @@ class Deny(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """A stimulus with an old token, or about an attempt that is over; nothing was changed."""
+    """Report a stimulus with an old token, or about an attempt that is over. It changed nothing."""
 
     task_id: str
     token: int
@@ -82,7 +82,7 @@ class Refused(NamedTuple):
 
 
 class SetTimer(NamedTuple):
-    """Send `Tick` at this time, instead of at any earlier named one; None: no timer is needed."""
+    """Send `Tick` at this time, instead of at the time named before. None: no timer is needed."""
 
     at: float | None
 

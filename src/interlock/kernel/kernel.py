@@ -2,6 +2,10 @@
 
 It is pure: no clock, no randomness, no I/O. The same stimuli at the same times give the same
 instructions, so one kernel serves production, simulation and replay.
+
+One call of `handle` is one *turn*: the stimulus changes the run, what follows from it for other
+tasks is worked through (`Run.drain_agenda`), and only then admission starts what can start. So no
+start is decided on a picture that the same stimulus is about to change.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ from interlock.model.why import Explanation
 
 
 class Alive(NamedTuple):
-    """An attempt that holds something."""
+    """An attempt that has not exited: it holds claims, and a slot unless it lends that out."""
 
     task_id: str
     token: int
@@ -38,14 +42,14 @@ class Alive(NamedTuple):
 
 
 class Reservation(NamedTuple):
-    """Claims that nobody younger, or amounts that nobody else, may take before this task starts."""
+    """Claims that no younger task, or amounts that no other one, may take before this starts."""
 
     task_id: str
     claims: tuple[Claim, ...]
 
 
 class Kernel:
-    """Decides who may start; owns the life of every task of one run."""
+    """Decides what may start; owns the lifecycle of every task of one run."""
 
     def __init__(
         self,
@@ -97,16 +101,18 @@ class Kernel:
         }
 
     def handle(self, stimulus: s.Stimulus, now: float) -> list[Instruction]:
-        """Take in what happened at a time; what is to be done now, in order.
+        """Take in what happened at a time, and return what to do about it, in order.
 
         A UsageError means that the stimulus asked for something impossible and changed nothing.
         """
         run = self._run
         if not run.now <= now < math.inf:
-            raise ClockWentBack(f"time {now} came after {run.now}; it must go on, and be finite")
+            raise ClockWentBack(
+                f"time {now} came after {run.now}; time must not go back, and be finite"
+            )
         handler = self._handlers.get(type(stimulus))
         if handler is None:
-            raise InvalidOption(f"{stimulus!r} is no stimulus; see interlock.kernel.stimuli")
+            raise InvalidOption(f"{stimulus!r} is not a stimulus; see interlock.kernel.stimuli")
         before = run.now
         run.now = run.table.now = now
         run.admission.turn += 1
@@ -115,6 +121,7 @@ class Kernel:
         try:
             handler(stimulus)
         except UsageError:
+            # Handlers check everything before they change anything, so only the time is undone.
             run.now = run.table.now = before
             raise
         if run.agenda:
@@ -124,11 +131,12 @@ class Kernel:
             self._controls.watch_rates()
         if run.max_ended is not None:
             run.forget_oldest(run.max_ended)
+        # One timer for all: the runtime hears of it only when the earliest time has changed.
         upcoming = run.timers.next()
         if upcoming != self._announced:
             self._announced = upcoming
             out.append(SetTimer(upcoming))
-        run.out = []  # What was said is the caller's now, and no longer kept here.
+        run.out = []  # The list is the caller's now.
         return out
 
     def _admit(self) -> None:
@@ -146,11 +154,11 @@ class Kernel:
             self._run.drain_agenda()
 
     def check(self, task: Task) -> None:
-        """Raise for claims of a task that can never be granted, as a submission would."""
+        """Raise for claims of a task that could never be granted, as a submission would."""
         self._run.table.check(task.id, task.claims)
 
     def state(self, task_id: str) -> State:
-        """The state of a task of this run."""
+        """Return the state of a task of this run."""
         end = self._run.ends.get(task_id)
         if end is not None:
             return end
@@ -159,33 +167,33 @@ class Kernel:
         return state
 
     def why(self, task_id: str, now: float | None = None) -> Explanation:
-        """Every reason why a task is not running, or what it waits for in mid-flight."""
+        """Return every reason why a task is not running, or what it waits for in mid-flight."""
         return explain(self._run, task_id, self._run.now if now is None else now)
 
     def has_ended(self, task_id: str) -> bool:
-        """Whether a task of that id has ended, and is not forgotten (`max_ended`)."""
+        """Whether a task with that id has ended and has not been forgotten (`max_ended`)."""
         return task_id in self._run.ends
 
     def progress(self) -> Progress:
-        """How many tasks are in which state."""
+        """Return how many tasks are in each state."""
         return Progress(**self._run.counts, zombies=len(self._run.admission.zombies))
 
     def anyone_waits(self) -> bool:
-        """Whether anybody waits for claims, amounts or a slot, also in mid-flight."""
+        """Whether any task or request waits for claims, amounts or a slot."""
         run = self._run
         return bool(run.counts[State.WAITING]) or any(
             request.waiter is not None for request in run.requests.waiting
         )
 
     def alive(self) -> Iterator[Alive]:
-        """Attempts of this run that hold something, zombies included."""
+        """Yield the attempts of this run that have not exited, zombies included."""
         for each in self._run.admission.grants:
             if isinstance(each, Attempt):
                 task_id = each.entry.task.id
                 yield Alive(task_id, each.token, each.zombie, each.holds_slot, each.since)
 
     def reservations(self) -> Iterator[Reservation]:
-        """Waiting tasks that were overtaken so often that nobody younger may pass them now."""
+        """Yield the waiting tasks that have been overtaken so often that claims are reserved."""
         for waiter in self._run.admission.due_waiters:
             if waiter.overtaken.is_due:
                 yield Reservation(waiter.owner.task.id, waiter.owner.task.claims)

@@ -1,8 +1,11 @@
 """Taking and giving back amounts, with what children borrow from their ancestors.
 
-A child may use what an ancestor holds, so what it takes is first borrowed there, and only the rest
-counts as used. What was borrowed goes back to the lender; if the lender is gone before, it is just
-given back.
+A child may use what an ancestor holds. So what it takes is first borrowed from its ancestors, and
+only the rest counts as used at the meter. What was borrowed goes back to the lender; if the lender
+has been released before, it goes back to the meter.
+
+Invariant: `meter.used` is the sum of what grants hold less what they borrowed, so a unit that a
+parent holds and a child uses is counted once.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from interlock.kernel.waiters import Grant, Waiter
 
 
 def take_amount(grant: Grant, meter: Meter, amount: int, waiter: Waiter, now: float) -> None:
-    """Hold an amount that was seen to fit."""
+    """Let a grant hold an amount that fits."""
     if meter.window is not None:
         meter.spend(amount, waiter.owner, now)
         return
@@ -33,7 +36,7 @@ def take_amount(grant: Grant, meter: Meter, amount: int, waiter: Waiter, now: fl
 
 
 def give_back_amounts(grant: Grant, others: Iterable[Grant]) -> None:
-    """The holder is gone: what it took is free, or goes back to whom it borrowed from."""
+    """The holder has exited: what it took is free, or goes back to the lender."""
     borrowed = dict.fromkeys(grant.amounts, 0)
     for _, meter, amount in grant.loans:
         borrowed[meter] += amount
@@ -47,13 +50,13 @@ def give_back_amounts(grant: Grant, others: Iterable[Grant]) -> None:
         else:
             lender.lend(meter, -amount)
     for meter, amount in grant.amounts.items():
-        # What it lent out is still in use; the borrower gives it back.
+        # What it lent out is still in use: the borrower gives it back.
         meter.count(borrowed[meter] + grant.lent.get(meter, 0) - amount)
         meter.alone.pop(grant, None)
 
 
 def _handed_down(grant: Grant, borrower: Grant) -> Iterable[tuple[Grant, Meter, int]]:
-    """The borrower's loans; what this grant had itself borrowed for them is owed further up."""
+    """Yield the loans of a borrower. What this grant had itself borrowed is owed further up."""
     for lender, meter, amount in borrower.loans:
         left = amount
         while lender is grant and left:

@@ -1,9 +1,9 @@
-"""Who waits at a place, in the order in which they became ready.
+"""Lines: the waiters at a point, in the order in which they became ready.
 
-Lines are there to count overtaking: a start goes past everybody older who stands in a line that it
-passes. Nobody may be overtaken for ever: after a number of times a waiter closes its lines, and
-nobody younger goes past it any more. That number also bounds what counting costs, for each step
-along a line is one of those times for somebody.
+Lines exist to count overtaking: a start overtakes every older waiter that stands in a line which it
+passes (see `overtaking`). A waiter leaves from anywhere in a line by setting its `item` to None; it
+stays in the list until it is swept, so that leaving costs nothing. Sweeping costs a constant amount
+per waiter that joined.
 """
 
 from __future__ import annotations
@@ -16,25 +16,26 @@ if TYPE_CHECKING:
 
 
 class Line:
-    """The waiters of one kind at one place, oldest first."""
+    """The waiters at one point that want to write, or that want to read; oldest first."""
 
     __slots__ = ("due_waiters", "items", "live", "patterned", "start")
 
     def __init__(self) -> None:
         self.items: list[Waiter] = []
-        """From `start` on: those who wait, and some who do so no more."""
+        """From `start` on: waiters, and some that have left and are not swept yet."""
         self.start = 0
         self.live = 0
+        """How many of them still wait."""
         self.patterned = 0
-        """How many of them claim patterns."""
+        """How many of those that still wait claim patterns."""
         self.due_waiters: list[Waiter] = []
-        """Those in this line that nobody younger may pass any more."""
+        """Those in this line that no younger waiter may pass."""
 
     def join(self, waiter: Waiter) -> None:
-        """Stand at the end; waiters join in the order in which they became ready."""
+        """Add a waiter at the end. Waiters join in the order in which they become ready."""
         items = self.items
         if len(items) > 2 * self.live + 8:
-            # Those who left from the middle are still in the list; sweep before they pile up.
+            # Waiters that left from the middle are still in the list: sweep before they pile up.
             self.items = items = [item for item in items if item.item is not None]
             self.start = 0
         items.append(waiter)
@@ -43,7 +44,7 @@ class Line:
             self.patterned += 1
 
     def leave(self, waiter: Waiter) -> None:
-        """A waiter (that has no item any more) leaves."""
+        """Take in that a waiter has left; its item is None already."""
         self.live -= 1
         if waiter.profile.patterned:
             self.patterned -= 1
@@ -56,11 +57,11 @@ class Line:
         self.start = start
 
     def oldest(self) -> Waiter | None:
-        """Who stands first."""
+        """Return the first waiter."""
         return self.items[self.start] if self.start < len(self.items) else None
 
     def older(self, waiter: Waiter) -> Iterator[Waiter]:
-        """Those in line who became ready before this waiter did."""
+        """Yield the waiters in line that became ready before this one."""
         for index in range(self.start, len(self.items)):
             item = self.items[index]
             if item.turn >= waiter.turn:

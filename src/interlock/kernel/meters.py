@@ -1,4 +1,8 @@
-"""Resources of which there is an amount: slots, instances of an agent, memory, rates."""
+"""Meters: resources of which there is an amount, such as slots, instances, memory and rates.
+
+What a capacity gives out comes back at release; what a rate gives out comes back when its window
+has passed, whatever the taker does.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +18,11 @@ if TYPE_CHECKING:
     from interlock.model.why import Reason
 
 ALL = 0
-"""The amount that stands for *all of it, alone*."""
+"""The amount that stands for *all of it, exclusively*."""
 
 
 class Spent:
-    """What a rate gave out when; `taker` says to whom, for settling what was really used."""
+    """An amount that a rate gave out. `taker` is needed to correct it by what was really used."""
 
     __slots__ = ("amount", "at", "taker")
 
@@ -29,7 +33,7 @@ class Spent:
 
 
 class Meter:
-    """A counted resource. What a rate gives out comes back after its window, not at release."""
+    """A counted resource: a capacity, or with a `window` a rate."""
 
     __slots__ = (
         "alone",
@@ -55,36 +59,38 @@ class Meter:
     def __init__(self, name: str, capacity: int, window: float | None = None) -> None:
         self.name = name
         self.most = capacity
-        """How much there is of it; what asks for more can never be had."""
+        """How much there is of it. A claim on more can never be granted."""
         self.capacity = capacity
         """How much of it may be in use now: less than there is while it is throttled."""
         self.level: int | None = None
+        """While it is throttled: how much may be in use at most."""
         self.ration: int | None = None
-        """How much more may be given out, whatever comes back."""
+        """While it is throttled: how much more may be given out, whatever comes back."""
         self.because: Reason | None = None
         """Why it is throttled."""
         self.window = window
         self.used = 0
         self.alone: dict[Grant, None] = {}
-        """Who holds all of it: one, or one and its descendants."""
+        """The grants that hold all of it exclusively: one, or one and its descendants."""
         self.zombies = 0
         """How many zombies hold some of it."""
         self.line = Line()
-        """Those who wait for some of it, oldest first."""
+        """The waiters that need some of it, oldest first."""
         self.counted: Waiter | None = None
-        """The one of them whose overtaking is counted now, and `turns` those who come after it."""
+        """The waiter whose overtaking is counted now; `turns` yields those after it."""
         self.turns: Iterator[Waiter] = iter(())
         self.reserved: Waiter | None = None
-        """A waiter after too many went past it: nobody else takes before it does."""
+        """A waiter that was overtaken too often: no other waiter takes any before it does."""
         self.watchers: dict[Profile, None] = {}
-        """Profiles whose waiters lack this."""
+        """Profiles that are set aside because they lack this."""
         self.spent: deque[Spent] = deque()
         """For a rate: what was given out within the window, oldest first."""
         self.closed_until = 0.0
+        """For a rate: nothing is given out before this time (Retry-After). 0: it is open."""
         self.closed_since = 0.0
 
     def fits(self, amount: int, lenders: tuple[Grant, ...]) -> bool:
-        """Whether the amount is there, counting what the asker's ancestors could lend."""
+        """Whether an amount is available, with what the ancestors of the waiter could lend."""
         if self.closed_until:
             return False
         if lenders and self.window is None:
@@ -104,19 +110,20 @@ class Meter:
         return amount <= max(0, self.capacity - self.used) + lendable
 
     def resize(self, most: int) -> None:
-        """There is so much of it now."""
+        """Change how much there is of it."""
         self.most = most
         self._fit()
 
     def throttle(self, level: int | None, ration: int | None, because: Reason | None) -> None:
-        """Let less of it be in use than there is, or give out only so much more."""
+        """Let less be in use than there is, or give out only so much more; None lifts that."""
         self.level, self.ration, self.because = level, ration, because
         self._fit()
 
     def count(self, change: int) -> None:
-        """More or less of it is in use."""
+        """Change how much of it is in use."""
         self.used += change
         if self.ration is not None:
+            # A ration is used up by what goes out; what comes back does not refill it.
             self.ration = max(0, self.ration - max(0, change))
             self._fit()
 
@@ -126,19 +133,19 @@ class Meter:
             self.capacity = min(self.capacity, self.used + self.ration)
 
     def is_reserved_against(self, waiter: Waiter) -> bool:
-        """Whether it is reserved for somebody else, whom no zombie keeps from it."""
+        """Whether it is reserved for another waiter, which no zombie keeps from it."""
         ahead = self.reserved
         return ahead not in (None, waiter) and not self.zombies and not waiter.profile.exempt
 
     def spend(self, amount: int, taker: object, now: float) -> Spent:
-        """For a rate: give out an amount that was seen to fit."""
+        """For a rate: give out an amount that fits."""
         self.used += amount
         spent = Spent(now, amount, taker)
         self.spent.append(spent)
         return spent
 
     def give_back(self, now: float) -> float | None:
-        """For a rate: return what the window has passed for; when more comes back, if it will."""
+        """For a rate: take back what has left the window. Return when more will, if it will."""
         if self.closed_until and self.closed_until <= now:
             self.closed_until = 0.0
         window = self.window
@@ -152,7 +159,7 @@ class Meter:
 
 
 def describe_rate_limit(meter: Meter, amount: int) -> RateLimited:
-    """What to say to those for whom a rate has not enough left: `until` is when it has."""
+    """Explain why a rate does not have an amount left; `until` is when it will have."""
     assert meter.window is not None
     free, until = meter.capacity - meter.used, meter.closed_until
     since = meter.closed_since if until else meter.spent[0].at

@@ -1,4 +1,4 @@
-"""What the kernel remembers of tasks, attempts, groups and waits in mid-flight."""
+"""What the kernel keeps about tasks, attempts, groups, requests and external holds."""
 
 from __future__ import annotations
 
@@ -14,34 +14,35 @@ from interlock.model.outcome import ErrorRecord, State
 from interlock.model.task import Task
 
 DEFAULT_ESTIMATE = 1.0
+"""What a missing estimate counts as, in seconds."""
 
 Story = tuple[float, State, Any]
-"""When a state was entered, which one, and the story before that."""
+"""The states a task has been in, as a linked list: when, which one, and the story before that."""
 
 
 class Extras:
-    """What ties a task to others and to the clock; many tasks have nothing of it."""
+    """What ties a task to others and to the clock. Many tasks have none of it."""
 
-    # What is written here comes instead of these defaults.
+    # Class attributes until written: an instance holds only what was set.
     tail: float | None = None
-    """How long the longest chain of tasks is that begins with this one, if others come after it."""
+    """The longest chain of estimates that begins with this task; None if no task comes after it."""
     priority: int | None = None
-    """Another one than the task says."""
+    """Set after submission; None: the task's own."""
     missing = 0
     """How many dependencies have not ended yet."""
     dependents: list[Entry] | None = None
     error: ErrorRecord | None = None
     started_at: float | None = None
-    """When its first attempt started, if that was in an earlier run."""
+    """When its first attempt started, if that was before the run was resumed."""
     proxy_waiter: Waiter | None = None
-    """Waits in its place, since it has waited before."""
+    """Waits in its place, because it has waited before."""
     retry_at = 0.0
     retry_timer: Timer | None = None
     deadline: Timer | None = None
     paused_since: float | None = None
     group: Group | None = None
     is_awaited = False
-    """Something that runs waits for it, or for what comes after it, or has done so."""
+    """A running attempt waits, or has waited, for it or for a task that comes after it."""
     parent: Attempt | None = None
     children: dict[str, Entry] | None = None
 
@@ -50,10 +51,10 @@ _NONE = Extras()
 
 
 class Entry(Waiter):
-    """An unfinished task, or a finished one that an attempt of is still alive.
+    """An unfinished task, or a finished one of which an attempt has not exited.
 
-    It is its own waiter when it waits for the first time, which spares most tasks another object.
-    Lines may still know that one when it waits again; then it needs another.
+    It is its own waiter when it waits for the first time, which saves most tasks another object.
+    Lines may still contain that wait when it waits again, so then it needs a `ProxyWaiter`.
     """
 
     __slots__ = (
@@ -80,7 +81,7 @@ class Entry(Waiter):
         self.story: Story | None = None
         self.attempts = 0
         self.attempt: Attempt | None = None
-        """The attempt that is alive: there is at most one, a zombie included."""
+        """The attempt that has not exited. There is at most one, zombies included."""
         self.extras = _NONE
 
     @property
@@ -89,7 +90,7 @@ class Entry(Waiter):
 
     @property
     def waiter(self) -> Waiter | None:
-        """The wait for claims that it is in."""
+        """Return its current wait for claims; None if it does not wait."""
         if self.item is not None:
             return self
         proxy_waiter = self.extras.proxy_waiter
@@ -97,7 +98,7 @@ class Entry(Waiter):
 
     @property
     def started_at(self) -> float | None:
-        """When its first attempt started, once it has ended or tries again."""
+        """Return when its first attempt started, once that has ended."""
         first, story = self.extras.started_at, self.story
         if first is None:
             while story is not None:
@@ -108,7 +109,7 @@ class Entry(Waiter):
 
     @property
     def own(self) -> Extras:
-        """Extras to write into."""
+        """Return its own extras, to write into."""
         if self.extras is _NONE:
             self.extras = Extras()
         return self.extras
@@ -125,41 +126,42 @@ class Entry(Waiter):
 
     @property
     def guess(self) -> float:
-        """How long an attempt is thought to take."""
+        """Return how long an attempt is expected to take."""
         estimate = self.task.estimate
         return DEFAULT_ESTIMATE if estimate is None else estimate
 
     @property
     def tail(self) -> float:
-        """How long the longest chain of tasks is that begins with this one."""
+        """Return the longest chain of estimates that begins with this task."""
         tail = self.extras.tail
         return self.guess if tail is None else tail
 
     @property
     def parent(self) -> Attempt | None:
-        """The attempt that submitted it."""
+        """Return the attempt that submitted it, if it is a child."""
         return self.extras.parent
 
     @property
     def kin(self) -> tuple[Grant, ...]:
-        """What its ancestors hold, which it may share."""
+        """Return the grants of its ancestors, whose places and amounts it may share."""
         return self.extras.parent.ancestry() if self.extras.parent is not None else ()
 
     @property
     def amounts(self) -> Amounts:
-        """What it needs of meters."""
+        """Return what it needs of meters."""
         return self.profile.amounts
 
 
 class Attempt(Grant):
-    """One try at a task, from its start until nothing of it is left; and what it holds."""
+    """One try at a task, from its start until it has exited; and what it holds."""
 
     ended = False
-    """Its outcome is decided; it is only not gone yet."""
+    """Its outcome is decided; it has not exited yet."""
     timeout: Timer | None = None
     extra: tuple[tuple[Claim, float], ...] = ()
-    """Claims that were added in mid-flight, and when."""
+    """Claims that were added by requests, and when."""
     requests: Mapping[int, Request] = MappingProxyType({})
+    """Its open requests, by number."""
 
     def __init__(self, entry: Entry, token: int, since: float) -> None:
         self.since = since
@@ -172,7 +174,7 @@ class Attempt(Grant):
         return None if estimate is None else self.since + estimate
 
     def ancestry(self) -> tuple[Grant, ...]:
-        """What this attempt and its ancestors hold: its children may share it."""
+        """Return the grants of this attempt and its ancestors, which its children may share."""
         grants: list[Grant] = []
         attempt: Attempt | None = self
         while attempt is not None:
@@ -182,18 +184,18 @@ class Attempt(Grant):
 
 
 class WaitKind(StrEnum):
-    """What an attempt can wait for in mid-flight."""
+    """What a request waits for."""
 
     CLAIMS = "claims"
     RATE = "rate"
     TASKS = "tasks"
     PERSON = "person"
     SLOT = "slot"
-    """Only that: what it asked for was withdrawn."""
+    """Nothing but the slot: what it asked for was withdrawn."""
 
 
 class Request:
-    """A wait of an attempt in mid-flight; it also serves as owner of its waiter."""
+    """A request of a running attempt, in mid-flight. It is the owner of its waiter."""
 
     __slots__ = (
         "attempt",
@@ -213,17 +215,17 @@ class Request:
         self.since = since
         self.claims: tuple[Claim, ...] = ()
         self.tasks: dict[str, Entry] = {}
-        """Tasks that have not ended yet."""
+        """Those of the awaited tasks that have not ended yet."""
         self.question = ""
         self.waiter: Waiter | None = None
 
     def is_it(self, token: int, number: int) -> bool:
-        """Whether this is that request of that attempt."""
+        """Whether this is the request with that number of the attempt with that token."""
         return self.attempt.token == token and self.number == number
 
 
 class ExternalHold(Grant):
-    """Something outside the run, and what it holds."""
+    """What something outside the run holds."""
 
     def __init__(self, name: str, claims: tuple[Claim, ...], since: float) -> None:
         super().__init__(since)
@@ -232,7 +234,7 @@ class ExternalHold(Grant):
 
 
 class Group:
-    """Tasks that are cancelled together."""
+    """Tasks that can be cancelled together, share a deadline, or fail fast."""
 
     __slots__ = ("deadline", "fail_fast", "members", "name")
 

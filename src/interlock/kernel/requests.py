@@ -1,9 +1,21 @@
-"""Waits of a running attempt: for more claims, a rate, other tasks, a person.
+"""Requests in mid-flight: a running attempt asks for more claims, a rate, other tasks or a person.
 
-Whoever waits in mid-flight keeps its claims and lends out its slot (only a rate is waited for
-with the slot in hand); with several waits open, until the last of them is over. It gets a slot
-again before anything new starts, and passes reservations.
-Because it holds and waits, it could deadlock; a wait that could never end is denied at once.
+A request keeps the claims of its attempt and lends out its slot while it waits. (Only a rate is
+waited for with the slot in hand, because rates come back within moments.) With several requests
+open, the slot stays lent until the last of them is answered. Requests get their slot before
+anything new starts, and pass reservations: what a due task waits for may be this very attempt.
+
+An attempt that holds and waits could deadlock. So a wait that could never end is denied at once
+(see `deadlock`), and children that could only start after their parent has ended are rejected.
+
+How a request ends:
+
+    asked ──> granted at once ───────────────────────────────> Resume
+      │
+      ├────> denied: it could never end ─────────────────────> Deny
+      │
+      └────> waits ──> what it asked for is there ──> slot ──> Resume
+               └─────> withdrawn ───────────────────> slot ──> Resume, with nothing
 """
 
 from __future__ import annotations
@@ -32,15 +44,16 @@ class Requests:
         self._run = run
         self._arrivals = 0
         self.extended: dict[Attempt, list[Needs]] = {}
-        """What attempts have asked for in addition."""
+        """The places that attempts have asked for in addition to those of their task."""
         self.waiting: dict[Request, None] = {}
+        """All open requests of the run."""
         self.awaited: dict[str, dict[Request, None]] = {}
-        """Unfinished tasks that attempts wait for, and those waits."""
+        """Unfinished tasks that requests wait for, with those requests."""
 
     # -- asking -----------------------------------------------------------------------------
 
     def extend(self, stimulus: s.Extend) -> None:
-        """More claims, at once if they are free."""
+        """Take in a request for more claims, and grant it at once if they are free."""
         attempt = self._open(stimulus)
         if attempt is None:
             return
@@ -52,12 +65,14 @@ class Requests:
         self.extended.setdefault(attempt, []).append(needs)
         already_deadlocked = find_deadlocked(run)
         request = self._request(attempt, stimulus.request, WaitKind.CLAIMS, stimulus.claims)
+        # With other requests open even a free claim can deadlock: it is held while they wait. So
+        # then the test comes first.
         if len(attempt.requests) == 1 and self._try(request, needs, amounts):
             return
         request.waiter = self._waiter(request, needs, amounts, has_slot=False)
         if find_deadlocked(run) - already_deadlocked:
             run.admission.forget_profile(request.waiter.profile)
-            self._deny(request, "it would wait for others that wait for it")
+            self._deny(request, "it would wait for tasks that wait for it")
         elif self._try(request, needs, amounts):
             run.admission.forget_profile(request.waiter.profile)
         else:
@@ -65,7 +80,7 @@ class Requests:
             self._lend(attempt)
 
     def take(self, stimulus: s.Take) -> None:
-        """Amounts from rates, with the slot in hand."""
+        """Take in a request for amounts of rates. The attempt keeps its slot."""
         attempt = self._open(stimulus)
         if attempt is None:
             return
@@ -83,7 +98,7 @@ class Requests:
             self._enqueue(request)
 
     def used(self, stimulus: s.Used) -> None:
-        """Replace what was taken of a rate by what was really used."""
+        """Replace what a request took of a rate by what was really used."""
         run = self._run
         if run.current(stimulus.task_id, stimulus.token, stimulus) is None:
             return
@@ -101,7 +116,7 @@ class Requests:
                 return
 
     def await_tasks(self, stimulus: s.AwaitTasks) -> None:
-        """Wait until these tasks have ended."""
+        """Take in a request to wait until these tasks have ended."""
         attempt = self._open(stimulus)
         if attempt is None:
             return
@@ -123,7 +138,7 @@ class Requests:
             self._lend(attempt)
 
     def ask(self, stimulus: s.Ask) -> None:
-        """Wait for a person."""
+        """Take in a question to a person."""
         attempt = self._open(stimulus)
         if attempt is None:
             return
@@ -134,7 +149,7 @@ class Requests:
             self._run.enter(attempt.entry, State.NEEDS_YOU, stimulus.question)
 
     def answer(self, stimulus: s.Answer) -> None:
-        """A person has answered: go on as soon as there is a slot."""
+        """Take in an answer: the attempt goes on as soon as there is a slot."""
         entry = self._run.unfinished(stimulus.task_id)
         request = entry.attempt.requests.get(stimulus.request) if entry.attempt else None
         if (
@@ -146,21 +161,21 @@ class Requests:
         self._return(request)
 
     def withdraw(self, stimulus: s.Withdraw) -> None:
-        """Give up a wait: what is left of it is the one for the slot, if that was lent out."""
+        """Give up a request: what is left to wait for is the slot, if that was lent out."""
         run = self._run
         attempt = run.current(stimulus.task_id, stimulus.token, stimulus)
         if attempt is None:
             return
         request = attempt.requests.get(stimulus.request)
         if request is None:
-            # Its answer crossed this on the way. Whoever withdraws waits for one that comes after.
+            # Its answer crossed this on the way. The runtime waits for one that comes after.
             run.out.append(Resume(stimulus.task_id, stimulus.token, stimulus.request, (), 0))
             return
         waiter, wait = request.waiter, request.waits_for
         request.waits_for = WaitKind.SLOT
         self._leave_needs_you(attempt, "withdrawn")
         if waiter is not None and wait not in (WaitKind.CLAIMS, WaitKind.RATE):
-            return  # It lacks only the slot already, and keeps its place in line for it.
+            return  # It already waits only for the slot, and keeps its position in the queue.
         self._leave(request)
         if wait is WaitKind.CLAIMS and waiter is not None:
             self.extended[attempt].remove(waiter.needs)
@@ -171,7 +186,7 @@ class Requests:
     # -- answering --------------------------------------------------------------------------
 
     def granted(self, request: Request) -> None:
-        """Admission has chosen a request: it has what it waits for, and a slot."""
+        """Admission has chosen a request: grant what it waits for, with a slot."""
         assert request.waiter is not None
         self._run.admission.take(request.attempt, request.waiter, self._run.now)
         request.waiter = None
@@ -179,26 +194,26 @@ class Requests:
         self._reseat(request.attempt)
 
     def task_ended(self, task_id: str) -> None:
-        """A task has its outcome: whoever waits for it waits for one less."""
+        """A task has its outcome: requests that wait for it have one less to wait for."""
         for request in self.awaited.pop(task_id, ()):
             del request.tasks[task_id]
             if not request.tasks:
                 self._return(request)
 
     def abandon(self, attempt: Attempt) -> None:
-        """The attempt's outcome is decided: it waits for nothing more."""
+        """The outcome of an attempt is decided: drop its open requests."""
         requests, attempt.requests = attempt.requests, {}
         for request in requests.values():
             self.waiting.pop(request, None)
             self._leave(request)
 
     def forget(self, attempt: Attempt) -> None:
-        """The attempt is gone, with the claims it was given in mid-flight."""
+        """An attempt has exited: forget the places it was granted in mid-flight."""
         for needs in self.extended.pop(attempt, ()):
             self._run.table.forget(needs)
 
     def reject_deadlocked_children(self, parent: Attempt, batch: Mapping[str, Entry]) -> None:
-        """Raise if children could only start after the parent ended; the batch is dropped."""
+        """Raise if children could only start after their parent has ended; drop the batch."""
         run = self._run
         if would_outlive(run, parent, batch.values(), batch) or (
             find_deadlocked(run, parent, batch) - find_deadlocked(run)
@@ -207,13 +222,14 @@ class Requests:
                 run.table.forget(entry.needs)
             raise ChildWouldDeadlock(
                 f"children {', '.join(map(repr, batch))} of task {parent.entry.task.id!r} could "
-                "only start after it has ended, and it would wait for them; let them come after "
-                "it, or claim less"
+                "only start after it has ended, but it would wait for them; submit them without "
+                "a parent, after it, or claim less"
             )
 
     # -- inside -----------------------------------------------------------------------------
 
     def _open(self, stimulus: s.Extend | s.Take | s.AwaitTasks | s.Ask) -> Attempt | None:
+        """Return the attempt that may open this request; None if it was refused."""
         attempt = self._run.current(stimulus.task_id, stimulus.token, stimulus)
         if attempt is not None and stimulus.request in attempt.requests:
             raise InvalidOption(
@@ -222,20 +238,23 @@ class Requests:
         return attempt
 
     def _leave(self, request: Request) -> None:
-        """A request stands in no line any more."""
+        """Take a request out of the queue and from the tasks it waits for."""
         for task_id in request.tasks:
             del self.awaited[task_id][request]
         if request.waiter is not None:
             self._run.admission.withdraw(request.waiter)
 
     def _leave_needs_you(self, attempt: Attempt, why: str) -> None:
-        """One wait less: if no question is left, nobody is needed."""
+        """Leave the state `needs_you` if no question is left open."""
         asks = any(each.waits_for is WaitKind.PERSON for each in attempt.requests.values())
         if attempt.entry.state is State.NEEDS_YOU and not asks:
             self._run.enter(attempt.entry, State.RUNNING, why)
 
     def _need(self, entries: Iterable[Entry]) -> None:
-        """Let these tasks, and those they come after, pass reservations and start in a drain."""
+        """Let these tasks, and those they come after, pass reservations and start in a drain.
+
+        An attempt that holds claims waits for them; to hold them back could be a deadlock.
+        """
         todo = list(entries)
         while todo:
             entry = todo.pop()
@@ -268,7 +287,7 @@ class Requests:
 
     def _try(self, request: Request, needs: Needs, amounts: Amounts) -> bool:
         """Grant a request at once, if everything it asks for is free."""
-        # Nobody waits with this profile: it is only a look.
+        # This profile is not registered: it only serves to look.
         traits = Traits(amounts, request.attempt.ancestry(), is_request=True, has_slot=True)
         waiter = ProxyWaiter(request, needs, Profile(traits), self._run.admission.turn)
         if waiter.profile.short(waiter) or self._run.table.blocker(waiter):
@@ -278,7 +297,7 @@ class Requests:
         return True
 
     def _return(self, request: Request) -> None:
-        """What a request waited for is there; it lacks at most its slot."""
+        """What a request waited for is there: answer it, or let it wait for its slot."""
         if self._needs_no_slot(request):
             self._resume(request)
             self._reseat(request.attempt)
@@ -287,6 +306,7 @@ class Requests:
             self._enqueue(request)
 
     def _resume(self, request: Request) -> None:
+        """Answer a request with all it asked for."""
         attempt = request.attempt
         self._close(request)
         run, entry = self._run, attempt.entry
@@ -308,15 +328,16 @@ class Requests:
         self._run.out.append(Deny(attempt.entry.task.id, attempt.token, request.number, reason))
 
     def _lend(self, attempt: Attempt) -> None:
+        """Lend out the slot of an attempt that waits."""
         if attempt.holds_slot:
             self._run.admission.lend_slot(attempt)
         self._reseat(attempt)
 
     def _needs_no_slot(self, request: Request) -> bool:
-        """Whether a request may be answered without a slot: only the last one brings it back.
+        """Whether a request may be answered without a slot: only the last open one brings it back.
 
-        With several waits open, an agent that is answered in one of them may have nothing to do
-        but to go on waiting for the others; with a slot in hand it would keep them waiting too.
+        An agent with several requests open may have nothing to do after one answer but wait for
+        the others. With a slot in hand it could keep those very tasks from running.
         """
         others = request.attempt.requests.values()
         return request.attempt.holds_slot or any(
@@ -324,7 +345,7 @@ class Requests:
         )
 
     def _reseat(self, attempt: Attempt) -> None:
-        """A wait of an attempt began or ended: others may need a slot no longer, or again."""
+        """A request of an attempt began or ended: others may need a slot no longer, or again."""
         admission = self._run.admission
         for request in list(attempt.requests.values()):
             has_slot = request.waits_for is WaitKind.RATE or self._needs_no_slot(request)
@@ -336,7 +357,7 @@ class Requests:
             self._enqueue(request)
 
     def _reject_impossible(self, attempt: Attempt, claims: Iterable[Claim]) -> None:
-        """An extension that with what is held exceeds a capacity could never be granted."""
+        """Raise for claims that, with what the attempt holds, exceed a capacity for ever."""
         meters = self._run.table.meters
         for claim in claims:
             meter = meters.get(claim.resource) if not claim.is_path else None

@@ -1,4 +1,8 @@
-"""What a coordinator before this one has left behind: ends, attempts, deadlines, spent rates."""
+"""Restoring what a run had before it was resumed: ends, attempts, deadlines, spent rates.
+
+A resumed run gets a fresh kernel. Ends come as `Recall`, spent rates as `Spend`, and what a task
+had behind it as `Past` with its submission.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +22,13 @@ if TYPE_CHECKING:
 
 
 class Restorer:
-    """Takes up the thread of a run."""
+    """Puts a fresh kernel into the state that a run was in."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
 
     def recall(self, stimulus: s.Recall) -> None:
-        """These tasks have ended: others can come after them, and nobody can be called so."""
+        """Take in tasks that had ended: others can come after them, and their ids are taken."""
         run = self._run
         for task_id, state in stimulus.ends:
             if not isinstance(task_id, str) or not task_id.strip():
@@ -40,7 +44,7 @@ class Restorer:
             run.remember_end(task_id)
 
     def spend(self, stimulus: s.Spend) -> None:
-        """So much of a rate was given out then; it comes back when the window has passed."""
+        """Take in what a rate had given out; it comes back when the window has passed."""
         run = self._run
         meter = run.table.meters.get(stimulus.resource)
         if meter is None or meter.window is None:
@@ -54,7 +58,7 @@ class Restorer:
             meter.used += stimulus.amount
 
     def check(self, stimulus: s.Submit) -> set[str]:
-        """Raise for a past that cannot have been; the ids of the tasks that have one."""
+        """Raise for an impossible past; return the ids of the tasks that have one."""
         if len(stimulus.past) not in (0, len(stimulus.tasks)):
             raise InvalidOption("past has to have an entry for each of the tasks, or none at all")
         found = set()

@@ -1,8 +1,13 @@
-"""One run: its tasks, and what becomes of them.
+"""One run: the lifecycle of its tasks.
 
-Everything here changes state and adds instructions to `out`; nothing decides who starts, that is
-`admission`. What follows for others when a task ends is put on an agenda and worked off before
-anything starts, so that a chain of a million dependents needs no recursion.
+Everything here changes state and appends instructions to `out`. Nothing here decides what starts;
+that is `admission`.
+
+What the end of a task means for others (dependents, its group, a parent, those that wait for it) is
+put on an agenda and worked through before anything starts. So a chain of a million dependents
+needs no recursion, and no task starts that is about to be skipped or cancelled.
+
+`states` is the table of transitions; `enter` is the only place that changes a state.
 """
 
 from __future__ import annotations
@@ -36,10 +41,11 @@ from interlock.model.task import Task
 _FAILURES = frozenset({State.FAILED, State.TIMED_OUT, State.CONFLICTED})
 _ATTEMPT_ENDS = frozenset({State.SUCCEEDED, State.FAILED, State.CONFLICTED})
 _REMEMBERED = 10_000
+"""How many distinct ranks are shared before all of them are forgotten."""
 
 
 class Run:
-    """The life of every task of one run."""
+    """The lifecycle of every task of one run."""
 
     def __init__(
         self,
@@ -56,7 +62,7 @@ class Run:
         self.requests = Requests(self)
         self.restorer = Restorer(self)
         self.entries: dict[str, Entry] = {}
-        """Unfinished tasks, and finished ones of which an attempt is still alive."""
+        """Unfinished tasks, and finished ones of which an attempt has not exited yet."""
         self.ends: dict[str, State] = {}
         self.ended_at: dict[str, float] = {}
         self.max_ended = max_ended
@@ -65,7 +71,7 @@ class Run:
         self._ended_ids: deque[str] = deque()
         """Those that can be forgotten, in the order in which nothing was left of them."""
         self.external_holds: dict[str, ExternalHold] = {}
-        """What is held from outside, by name."""
+        """What is held from outside the run, by name."""
         self.groups: dict[str, Group] = {}
         self.counts = dict.fromkeys((state.value for state in State), 0)
         self.now = float("-inf")
@@ -75,26 +81,26 @@ class Run:
         self._next_token = first_token
         self._arrivals = 0
         self._ranks: dict[Rank, Rank] = {}
-        """Ranks that were given, so that all who have the same share one."""
+        """Equal ranks are one object: a queue of a million tasks has few distinct ones."""
         self.agenda: deque[Entry] = deque()
-        """Tasks that have ended, with something to follow from it."""
+        """Tasks that have ended and whose end concerns others."""
 
     def drain_agenda(self) -> None:
-        """Do what follows from the ends of tasks."""
+        """Do all that follows from the ends of tasks, and from what ends because of that."""
         while self.agenda:
             self._after_settling(self.agenda.popleft())
 
     # -- submission -------------------------------------------------------------------------
 
     def submit(self, stimulus: s.Submit) -> None:
-        """Take in tasks, all or none."""
+        """Take in tasks, all of them or none."""
         parent: Attempt | None = None
         if stimulus.parent is not None:
             parent = self.current(stimulus.parent, stimulus.token, stimulus)
             if parent is None:
                 return
         if self.draining_since is not None and parent is None:
-            raise ShuttingDown("this run takes no new tasks: it was asked to drain or shut down")
+            raise ShuttingDown("this run takes no new tasks: it is draining or shutting down")
         if stimulus.group and not stimulus.group.strip():
             raise BlankId(f"a group needs a name that is not blank, not {stimulus.group!r}")
         if (stimulus.fail_fast or stimulus.deadline is not None) and not stimulus.group:
@@ -158,12 +164,12 @@ class Run:
                     self.enter(entry, State.BLOCKED, "")
                     continue
             if entry.extras.retry_at > self.now:
-                self._back_off(entry, "the run was taken up again")
+                self._back_off(entry, "the run was resumed")
             else:
                 self._make_ready(entry)
 
     def _link(self, entry: Entry) -> None:
-        """Tell the tasks that a new one comes after."""
+        """Note a new task with the unfinished tasks it comes after."""
         for dependency in entry.task.after:
             before = self.entries.get(dependency)
             if before is not None and dependency not in self.ends:
@@ -190,19 +196,21 @@ class Run:
     # -- starting ---------------------------------------------------------------------------
 
     def _make_ready(self, entry: Entry) -> None:
-        """Dependencies and backoff are over: wait for claims and a slot."""
-        # Whoever waits from the first moment on need not be told of: it was just submitted.
+        """Dependencies and backoff are done: the task waits for claims and a slot."""
+        # That a task waits from the moment it was submitted goes without saying.
         self.enter(entry, State.WAITING, None if entry.state is None else "")
         if entry.extras.paused_since is None:
             self.enqueue(entry)
 
     def enqueue(self, entry: Entry) -> None:
-        """Let a ready task wait for claims and a slot."""
+        """Put a ready task into the queue for claims and a slot."""
         self._arrivals += 1
         rank = self._rank(entry, len(self.entries))
         if len(self._ranks) > _REMEMBERED:
             self._ranks.clear()
         admission = self.admission
+        # An entry is its own waiter the first time. Lines and heaps may still know that wait, so
+        # when it waits again a new waiter stands for it.
         waiter: Waiter = entry
         if entry.turn:
             waiter = ProxyWaiter(entry, entry.needs, entry.profile, admission.turn)
@@ -213,7 +221,7 @@ class Run:
         admission.enqueue(waiter, self._ranks.setdefault(rank, rank), self._arrivals)
 
     def start(self, waiter: Waiter) -> None:
-        """Begin an attempt, which holds what was waited for."""
+        """Begin an attempt: it holds what the waiter waited for."""
         entry: Entry = waiter.owner
         now = self.now
         entry.attempts += 1
@@ -227,7 +235,7 @@ class Run:
         self.out.append(Start(entry.task.id, entry.attempts, token))
 
     def new_token(self) -> int:
-        """A fencing token: larger than all before."""
+        """Return a fencing token, larger than all before."""
         token = self._next_token
         self._next_token += 1
         return token
@@ -235,11 +243,13 @@ class Run:
     # -- ending -----------------------------------------------------------------------------
 
     def ended(self, stimulus: s.Ended) -> None:
-        """An attempt reports its end."""
+        """Take in that an attempt has ended."""
         _check_report(stimulus)
         attempt = self._alive(stimulus.task_id, stimulus.token, stimulus)
         if attempt is None:
             return
+        # Its outcome may have been decided already, by a timeout or a cancellation. Then this
+        # report only says that it has exited.
         decided = attempt.ended
         if not decided:
             self._close(attempt)
@@ -259,22 +269,22 @@ class Run:
             self._settle(entry, State(status), stimulus.error, "")
 
     def gone(self, stimulus: s.Gone) -> None:
-        """Nothing of an attempt is left."""
+        """Take in that an attempt has exited: all its threads and processes have ended."""
         attempt = self._alive(stimulus.task_id, stimulus.token, stimulus)
         if attempt is None:
             return
         if not attempt.ended:
-            # Gone without a word: the worker was lost.
+            # It exited without a report: its worker was lost.
             self._close(attempt)
             self._release(attempt)
-            lost = ErrorRecord("WorkerLost", "the attempt vanished without an outcome")
+            lost = ErrorRecord("WorkerLost", "the attempt exited without reporting an outcome")
             wait = attempt.entry.task.retry.wait(attempt.entry.attempts, 0.0)
             self._failed(attempt.entry, lost, State.FAILED, wait)
         else:
             self._release(attempt)
 
     def reports(self, stimulus: s.Reports) -> None:
-        """Several of both, before anything starts."""
+        """Take in several of both before anything starts."""
         for report in stimulus.reports:
             _check_report(report)
         for report in stimulus.reports:
@@ -285,7 +295,7 @@ class Run:
             self.drain_agenda()
 
     def _close(self, attempt: Attempt) -> None:
-        """The outcome of an attempt is decided: it may ask for nothing more."""
+        """The outcome of an attempt is decided: end its requests and its children."""
         attempt.ended = True
         if attempt.timeout is not None:
             self.timers.drop(attempt.timeout)
@@ -297,16 +307,17 @@ class Run:
                 self.stop(child, State.CANCELLED, "its parent ended")
 
     def _release(self, attempt: Attempt) -> None:
-        """Nothing of an attempt is left: others may have what it held."""
+        """An attempt has exited: release what it held."""
         entry = attempt.entry
         entry.attempt = None
         self.admission.release(attempt)
         if self.requests.extended:
             self.requests.forget(attempt)
         if entry.state is State.RUNNING:
-            return  # What becomes of it is decided next.
+            return  # The caller decides next what becomes of it.
         if entry.is_over:
             self._forget(entry)
+        # Its backoff was over before its last attempt had exited: now it may wait for claims.
         elif entry.state is State.RETRYING and entry.extras.retry_timer is None:
             self._make_ready(entry)
 
@@ -327,6 +338,7 @@ class Run:
             del self.ends[oldest], self.ended_at[oldest]
 
     def _forget(self, entry: Entry) -> None:
+        """Drop a task that is over and of which no attempt is left."""
         self.table.forget(entry.needs)
         if not entry.profile.count:
             self.admission.forget_profile(entry.profile)
@@ -334,7 +346,7 @@ class Run:
         self.remember_end(entry.task.id)
 
     def _failed(self, entry: Entry, error: ErrorRecord | None, end: State, wait: float) -> None:
-        """An attempt came to nothing: try again after a wait, or end."""
+        """An attempt failed or timed out: try again after a wait, or end the task."""
         own = entry.own
         own.error = error
         final = error is not None and not error.retryable
@@ -352,6 +364,7 @@ class Run:
 
     def _backoff_over(self, entry: Entry, now: float) -> None:
         entry.own.retry_timer = None
+        # While the last attempt is a zombie, `_release` does this when it has exited.
         if entry.attempt is None:
             self._make_ready(entry)
 
@@ -360,21 +373,21 @@ class Run:
         self.out.append(Stop(entry.task.id, attempt.token, "timed out"))
         self._close(attempt)
         self.admission.make_zombie(attempt)
-        error = ErrorRecord("TimedOut", f"attempt {entry.attempts} ran out of its timeout")
+        error = ErrorRecord("TimedOut", f"attempt {entry.attempts} exceeded its timeout")
         self._failed(entry, error, State.TIMED_OUT, entry.task.retry.wait(entry.attempts, 0.0))
 
     def deadline_passed(self, entry: Entry, now: float) -> None:
-        """The time for a task with all its attempts is over."""
+        """The deadline of a task has passed, which covers all its attempts."""
         entry.own.deadline = None
         self.stop(entry, State.TIMED_OUT, "its deadline passed")
 
     def _group_deadline_passed(self, group: Group, now: float) -> None:
         group.deadline = None
         for entry in list(group.members.values()):
-            self.stop(entry, State.TIMED_OUT, "the deadline of all of them passed")
+            self.stop(entry, State.TIMED_OUT, "the deadline of its group passed")
 
     def stop(self, entry: Entry, end: State, cause: str) -> None:
-        """End a task from outside, whatever it does now."""
+        """End a task from outside, whatever its state is."""
         if entry.is_over:
             return
         attempt = entry.attempt
@@ -385,7 +398,7 @@ class Run:
         self._settle(entry, end, entry.extras.error, cause)
 
     def _settle(self, entry: Entry, end: State, error: ErrorRecord | None, cause: str) -> None:
-        """Give a task its one outcome; what follows for others is put on the agenda."""
+        """Give a task its one outcome, and put what follows for others on the agenda."""
         waiter = entry.waiter
         if waiter is not None:
             self.admission.withdraw(waiter)
@@ -397,6 +410,7 @@ class Run:
         count_claims(entry.needs, -1)
         if entry.attempt is None:
             self._forget(entry)
+        # Most tasks have neither extras nor anything that waits for them: no agenda for those.
         if not entry.is_plain:
             extras = entry.extras
             if extras.retry_timer is not None:
@@ -408,6 +422,7 @@ class Run:
             self.agenda.append(entry)
 
     def _after_settling(self, entry: Entry) -> None:
+        """Do what the end of one task means for dependents, requests, parent and group."""
         end, task_id, extras = entry.state, entry.task.id, entry.extras
         if extras.dependents:
             dependents, extras.dependents = extras.dependents, None
@@ -440,7 +455,7 @@ class Run:
     # -- looking up -------------------------------------------------------------------------
 
     def unfinished(self, task_id: str) -> Entry:
-        """The entry of an unfinished task."""
+        """Return the entry of an unfinished task."""
         entry = self.entries.get(task_id)
         if entry is None or task_id in self.ends:
             if task_id in self.ends:
@@ -449,7 +464,7 @@ class Run:
         return entry
 
     def _alive(self, task_id: str, token: int, stimulus: s.Stimulus) -> Attempt | None:
-        """The attempt with that token, if something of it is left."""
+        """Return the attempt with that token unless it has exited."""
         entry = self.entries.get(task_id)
         attempt = entry.attempt if entry is not None else None
         if attempt is None or attempt.token != token:
@@ -458,7 +473,7 @@ class Run:
         return attempt
 
     def current(self, task_id: str, token: int, stimulus: s.Stimulus) -> Attempt | None:
-        """The attempt with that token, if its outcome is still open."""
+        """Return the attempt with that token if its outcome is still open."""
         attempt = self._alive(task_id, token, stimulus)
         if attempt is not None and attempt.ended:
             self.out.append(Refused(task_id, token, type(stimulus).__name__))
@@ -466,9 +481,9 @@ class Run:
         return attempt
 
     def enter(self, entry: Entry, state: State, detail: str | None) -> None:
-        """Put a task into a state; `detail` None says that another instruction tells of it."""
+        """Put a task into a state. `detail` is None if another instruction reports the change."""
         old, counts = entry.state, self.counts
-        # By value: the hash of an Enum is counted anew each time.
+        # By value: an Enum computes its hash anew each time, a str keeps it.
         followers = FIRST_STATES if old is None else FOLLOWERS[old._value_]
         if state._value_ not in followers:
             raise IllegalTransition(entry.task.id, str(old), str(state), _history(entry.story))
@@ -483,7 +498,7 @@ class Run:
 
 
 def _history(story: Story | None) -> list[str]:
-    """The states of a task before the one it is in, the first one first."""
+    """Return the states a task has been in, oldest first."""
     lines: list[str] = []
     while story is not None:
         at, state, story = story
@@ -492,17 +507,17 @@ def _history(story: Story | None) -> list[str]:
 
 
 def _check_report(report: s.Ended | s.Gone) -> None:
-    """Raise for a report that says something impossible."""
+    """Raise for a report that cannot be true."""
     if isinstance(report, s.Gone):
         return
     if not isinstance(report, s.Ended):
-        raise InvalidOption(f"{report!r} is no report of an attempt")
+        raise InvalidOption(f"{report!r} is not a report of an attempt")
     if report.status is not State.SUCCEEDED and report.status not in _ATTEMPT_ENDS:
         ends = " or ".join(sorted(_ATTEMPT_ENDS))
         raise InvalidOption(f"an attempt ends as {ends}, not as {report.status!r}")
     chance, error = report.chance, report.error
     if chance != 0.0 and (not isinstance(chance, (int, float)) or not 0 <= chance < 1):
-        raise InvalidOption(f"the chance of a backoff lies in [0, 1), not at {chance!r}")
+        raise InvalidOption(f"chance is {chance!r}; it must be at least 0 and below 1")
     if error is not None and not isinstance(error, ErrorRecord):
         raise InvalidOption(f"the error of an attempt is an ErrorRecord, not {error!r}")
     if report.retry_after != 0.0:

@@ -1,4 +1,9 @@
-"""Points, and the shelves on which waiters are kept there."""
+"""Points, and the shelves on which the waiters that they block are kept.
+
+A shelf is a pair of heaps (readers and writers) per point and profile. A waiter that the point's
+counts do not exclude, but that a due waiter holds back, is *parked*: it is on the shelf but in no
+heap, so that `best` does not return it over and over.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Point:
-    """A count of holds, those whom it blocks, and the lines of those who wait here."""
+    """A count of holds, the shelves of the waiters that it blocks, and the lines at it."""
 
     __slots__ = (
         "branched",
@@ -28,22 +33,23 @@ class Point:
 
     def __init__(self, parks_at: Point | None = None) -> None:
         self.readers = 0
+        """Holds for reading; `writers` for writing."""
         self.writers = 0
         self.shelves: dict[Profile, Shelf] | None = None
         self.reading: Line | None = None
         self.writing: Line | None = None
         self.due_count = 0
-        """How many of those who stand here nobody may pass."""
+        """How many of the waiters in its lines are due."""
         self.branched = False
-        """Whether others, who wait for something below, stand in other lines."""
+        """Whether there is something below: then other waiters that matter stand in other lines."""
         self.parks_at = parks_at
-        """Where those are parked whom somebody in line here holds back, if not here.
+        """Where waiters are parked that a due waiter in line here holds back; None: here.
 
-        Patterns pass the lines of those who wait below their prefix, but do not care for the
-        count of what is held there."""
+        It is set for the *below* of a folder. Patterns pass the lines of waiters below their
+        prefix, but do not look at the count of what is held there."""
 
     def line(self, writes: bool) -> Line:
-        """The line of those who want to write, or of those who want to read."""
+        """Return the line of the waiters that want to write, or to read."""
         line = self.writing if writes else self.reading
         if line is None:
             line = Line()
@@ -54,27 +60,27 @@ class Point:
         return line
 
     def add_due(self, waiter: Waiter, writes: bool) -> None:
-        """Let nobody younger past this waiter."""
+        """Let no younger waiter pass this one."""
         self.line(writes).due_waiters.append(waiter)
         self.due_count += 1
 
     def remove_due(self, waiter: Waiter, writes: bool) -> None:
-        """Let everybody past this waiter again."""
+        """Let every waiter pass this one again."""
         self.line(writes).due_waiters.remove(waiter)
         self.due_count -= 1
 
     def due_ahead(self, writes: bool) -> Iterator[Waiter]:
-        """Those who may not be passed by somebody who wants to write, or to read."""
+        """Yield the due waiters that must not be passed by one that wants to write, or to read."""
         if self.writing is not None:
             yield from self.writing.due_waiters
         if writes and self.reading is not None:
             yield from self.reading.due_waiters
 
     def bars(self, best: Waiter, writes: bool) -> bool:
-        """Whether nobody on the shelf of `best` can start, for somebody here may not be passed.
+        """Whether no waiter on the shelf of `best` can start, because of a due waiter here.
 
-        Only a shortcut past looking at each of them, which is taken where it is plain to see: all
-        stand in one line, no patterns are in play, and the oldest of them is no exception.
+        Only a shortcut, to avoid looking at each of them. It is taken where it is obvious: all of
+        them stand in one line, there are no patterns, and the oldest of them is no exception.
         """
         line = self.line(writes)
         oldest = line.oldest()
@@ -88,7 +94,7 @@ class Point:
         return writes and oldest.overtaken.is_due and alone and best.turn > oldest.turn
 
     def excludes(self, writes: bool, kin: tuple[Grant, ...]) -> bool:
-        """Whether somebody other than the kin holds it in a way that excludes us."""
+        """Whether a grant other than the kin holds it in a way that excludes this use."""
         readers, writers = self.readers, self.writers
         for grant in kin:
             for place, held_for_writing in grant.places:
@@ -101,10 +107,10 @@ class Point:
 
 
 class Shelf:
-    """Waiters of one profile that watch one point; without a point, those whom nothing blocks.
+    """Waiters of one profile that watch one point; without a point, those that nothing blocks.
 
-    Not all of them need be blocked: when a point is released its shelf is *listed* in the
-    profile, and its waiters are looked at one by one, best first, when they could be started.
+    Not all of them need be blocked. When a point is released its shelf is *listed* in the profile,
+    and its waiters are looked at one by one, best first, when there is capacity for a start.
     """
 
     __slots__ = ("listed", "parked", "point", "profile", "readers", "writers")
@@ -115,18 +121,20 @@ class Shelf:
         self.readers: list[Item] = []
         self.writers: list[Item] = []
         self.parked: list[Item] = []
-        """Waiters that something else than the counts of this point holds back here."""
+        """Waiters that a due waiter holds back, not the counts of this point."""
         self.listed: tuple[Item, int, Shelf] | None = None
+        """Its live entry in the profile's heap; None while it is not listed."""
 
     def heap(self, writes: bool) -> list[Item]:
-        """Those who want to write, or those who want to read."""
+        """Return the heap of the waiters that want to write, or to read."""
         return self.writers if writes else self.readers
 
     def best(self) -> Item | None:
-        """The first waiter that the point does not block."""
+        """Return the best waiter that the point does not block."""
         point = self.point
         if point is None:
             return _first(self.writers)
+        # All waiters of a shelf have the same kin, so the count is corrected for them once.
         kin = self.profile.kin
         if kin:
             no_reader, no_writer = point.excludes(False, kin), point.excludes(True, kin)
@@ -146,7 +154,7 @@ class Shelf:
 
 
 def _first(heap: list[Item]) -> Item | None:
-    """The best of a heap, past those that are no longer there or were given another item."""
+    """Return the best live item of a heap; drop items of waiters that left or were rekeyed."""
     while heap:
         item = heap[0]
         if item[2].item is item:

@@ -1,4 +1,4 @@
-"""The life of a task: which state may follow which.
+"""The lifecycle of a task: which state may follow which.
 
                 f
       blocked -----> skipped
@@ -16,8 +16,8 @@
     c  the attempt ended, or its time did  g  the answer is there, and a slot
     d  an attempt failed or timed out and others are left; then the backoff is over
 
-From every state but the ends also: cancelled, and at a deadline timed_out. An attempt may end
-while it waits for a person, so whatever may follow `running` may follow `needs_you`.
+Every state but the final ones also leads to cancelled and, at a deadline, to timed_out. An attempt
+may end while it waits for a person, so what may follow `running` may follow `needs_you`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from interlock.model.outcome import State
 _STOPPED = frozenset({State.CANCELLED, State.TIMED_OUT})
 
 MAY_FOLLOW: dict[State | None, frozenset[State]] = {
-    # A task that is taken up again may still be between two attempts.
+    # In a resumed run a task may still be between two attempts.
     None: frozenset({State.BLOCKED, State.WAITING, State.SKIPPED, State.RETRYING}),
     State.BLOCKED: _STOPPED | {State.WAITING, State.SKIPPED},
     State.WAITING: _STOPPED | {State.RUNNING},
@@ -44,4 +44,4 @@ FOLLOWERS = {
     for old, states in MAY_FOLLOW.items()
     if old is not None
 }
-"""The same by value, which is quicker to look up."""
+"""The same by value: looking up a str is quicker than looking up an Enum."""

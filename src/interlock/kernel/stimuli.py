@@ -1,7 +1,7 @@
-"""What can happen to the kernel. Each stimulus is plain data, so a journal of them replays.
+"""Stimuli: what can happen to the kernel. Each is plain data, so a journal of them can be replayed.
 
-A stimulus that names an attempt carries its fencing token. One with an old token is refused: it
-changes nothing and comes back as a `Refused` instruction.
+A stimulus that names an attempt carries its fencing token. One with an old token changes nothing
+and comes back as a `Refused` instruction.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from interlock.model.why import Reason
 
 
 class Past(NamedTuple):
-    """What a task has behind it when a run is taken up again."""
+    """What a task has behind it when its run is resumed."""
 
     attempts: int = 0
-    """Those that ended; what a crash cut off is not counted."""
+    """Attempts that ended. One that a crash interrupted is not counted."""
     started_at: float | None = None
     retry_at: float | None = None
-    """The next attempt comes not before this time."""
+    """The earliest time of the next attempt."""
     deadline_at: float | None = None
     error: ErrorRecord | None = None
     paused: bool = False
@@ -30,8 +30,8 @@ class Past(NamedTuple):
 class Submit(NamedTuple):
     """Tasks to run, all or none of them. `parent` is the running task whose children they are.
 
-    A group lasts as long as it has unfinished members, over several submissions: `fail_fast` once
-    asked for counts for all of them, and a `deadline` (seconds from now) replaces an earlier one.
+    A group lasts as long as it has unfinished members, over several submissions. `fail_fast`, once
+    asked for, holds for all of them; a `deadline` (seconds from now) replaces an earlier one.
     """
 
     tasks: tuple[Task, ...]
@@ -41,14 +41,14 @@ class Submit(NamedTuple):
     parent: str | None = None
     token: int = 0
     past: tuple[Past | None, ...] = ()
-    """When a run is taken up again: what each of the tasks has behind it."""
+    """When a run is resumed: what each of the tasks has behind it."""
 
 
 class Ended(NamedTuple):
-    """An attempt came to its end as `status` (succeeded, failed or conflicted).
+    """An attempt has ended as `status` (succeeded, failed or conflicted).
 
-    `gone` says that nothing of it is left running; otherwise `Gone` follows. `chance` in [0, 1)
-    is the randomness of the backoff; `retry_after` is the least wait the other side asked for.
+    `gone` says that it has exited as well; otherwise `Gone` follows. `chance`, in [0, 1), is the
+    random part of the backoff; `retry_after` is the shortest wait that the other side asked for.
     """
 
     task_id: str
@@ -61,14 +61,14 @@ class Ended(NamedTuple):
 
 
 class Gone(NamedTuple):
-    """Nothing of an attempt is left running: its claims and slot can be given to others."""
+    """An attempt has exited: all its threads and processes have ended. Its claims are released."""
 
     task_id: str
     token: int
 
 
 class Reports(NamedTuple):
-    """What attempts reported in one turn of the loop: all of it is taken in before any start."""
+    """What attempts reported in one turn of the loop. All of it is taken in before any start."""
 
     reports: tuple[Ended | Gone, ...]
 
@@ -81,14 +81,14 @@ class Cancel(NamedTuple):
 
 
 class CancelGroup(NamedTuple):
-    """Cancel whatever is unfinished in a group; the empty group is everything."""
+    """Cancel every unfinished task of a group; the empty name means all tasks."""
 
     group: str
     reason: str = "cancelled"
 
 
 class Extend(NamedTuple):
-    """A running attempt asks for more claims; answered by `Resume` or `Deny` with its `request`."""
+    """A running attempt asks for more claims. `Resume` or `Deny` with its `request` answers."""
 
     task_id: str
     token: int
@@ -97,7 +97,7 @@ class Extend(NamedTuple):
 
 
 class Take(NamedTuple):
-    """A running attempt takes from rates in mid-flight; answered like `Extend`. Keeps its slot."""
+    """A running attempt takes from rates, and keeps its slot meanwhile. Answered like `Extend`."""
 
     task_id: str
     token: int
@@ -106,7 +106,7 @@ class Take(NamedTuple):
 
 
 class Used(NamedTuple):
-    """What a `Take` really used of one rate, which replaces the amount it took."""
+    """What a `Take` has really used of one rate. It replaces the amount that was taken."""
 
     task_id: str
     token: int
@@ -116,9 +116,9 @@ class Used(NamedTuple):
 
 
 class AwaitTasks(NamedTuple):
-    """A running attempt waits until these tasks of the run have ended; answered like `Extend`.
+    """A running attempt waits until these tasks of the run have ended. Answered like `Extend`.
 
-    They may be its children or any others; those that have ended count as over.
+    They may be its children or any others. Tasks that have ended already count as over.
     """
 
     task_id: str
@@ -128,7 +128,7 @@ class AwaitTasks(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """A running attempt asks a person; `Resume` follows the `Answer`."""
+    """A running attempt asks a person. `Resume` follows the `Answer`."""
 
     task_id: str
     token: int
@@ -137,7 +137,7 @@ class Ask(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """A person answers the question that a task waits with."""
+    """A person has answered the question that a task waits with."""
 
     task_id: str
     request: int
@@ -145,11 +145,12 @@ class Answer(NamedTuple):
 
 
 class Withdraw(NamedTuple):
-    """A running attempt no longer waits for what it asked for, and gets nothing of it.
+    """A running attempt gives up a request, and is granted nothing of it.
 
-    `Resume` with nothing follows as soon as the attempt may go on: at once if it has its slot, or
-    if other waits of it are open, with the last of which the slot comes back; otherwise with the
-    slot. A request that is not open was answered a moment ago, and is answered so once more.
+    `Resume` with nothing follows as soon as the attempt may go on. That is at once if it has its
+    slot, or if other requests of it are open (the slot comes back with the last of them); otherwise
+    when it has a slot again. If the request has just been answered, a second `Resume` with
+    nothing follows.
     """
 
     task_id: str
@@ -158,17 +159,17 @@ class Withdraw(NamedTuple):
 
 
 class SetCapacity(NamedTuple):
-    """A counted resource (`slots` is one) now has this capacity; what runs keeps what it has."""
+    """A counted resource (`slots` is one) has another capacity. What is held stays held."""
 
     resource: str
     capacity: int
 
 
 class Throttle(NamedTuple):
-    """For now a counted resource is given out more sparingly; without `level` and `more` no longer.
+    """A counted resource is given out more sparingly; without `level` and `more`, no longer.
 
-    At most `level` of it may be in use; or only so much `more` of it is given out, whatever comes
-    back. It changes nothing about what can be claimed. `because` is what `why` answers meanwhile.
+    At most `level` of it may be in use, or only so much `more` of it is given out, whatever comes
+    back. What can be claimed does not change. `because` is the reason that `why` gives meanwhile.
     """
 
     resource: str
@@ -178,14 +179,14 @@ class Throttle(NamedTuple):
 
 
 class Define(NamedTuple):
-    """There is a counted resource that has not been known before."""
+    """There is a new counted resource."""
 
     resource: str
     capacity: int
 
 
 class SetRate(NamedTuple):
-    """A rate, known before or not, now gives out this amount in a window."""
+    """A rate, new or known, gives out this amount per window from now on."""
 
     resource: str
     amount: int
@@ -193,18 +194,18 @@ class SetRate(NamedTuple):
 
 
 class HoldRate(NamedTuple):
-    """A rate lets nothing through before this time (Retry-After)."""
+    """A rate gives out nothing before this time (Retry-After)."""
 
     resource: str
     until: float
 
 
 class Occupy(NamedTuple):
-    """Something outside this run holds these claims: what is left of an attempt of an earlier run.
+    """Something outside this run holds these claims: an attempt of an earlier run that still runs.
 
-    It is a fact, so it is not asked whether they are free. To others it is a zombie without a
-    slot; its name is one among the ids of tasks. Rates, and amounts of what has no capacity in
-    this run, are not held.
+    This is a fact, so it does not matter whether the claims are free. To others it is a zombie
+    without a slot; its name is taken from the ids of tasks. Rates are not held, and neither are
+    amounts of resources that have no capacity in this run.
     """
 
     name: str
@@ -212,19 +213,19 @@ class Occupy(NamedTuple):
 
 
 class Vacate(NamedTuple):
-    """What came with `Occupy` is gone: others can have its claims."""
+    """What came with `Occupy` has exited: its claims are released."""
 
     name: str
 
 
 class Recall(NamedTuple):
-    """Tasks that had ended, and how, before this coordinator took the run up."""
+    """Tasks that had ended, and how, before this run was resumed."""
 
     ends: tuple[tuple[str, State], ...]
 
 
 class Spend(NamedTuple):
-    """What a rate had given out, and when, before this coordinator took the run up."""
+    """What a rate had given out, and when, before this run was resumed."""
 
     resource: str
     amount: int
@@ -238,7 +239,7 @@ class Pause(NamedTuple):
 
 
 class Unpause(NamedTuple):
-    """The end of a `Pause`."""
+    """End a `Pause`."""
 
     task_id: str | None = None
 
@@ -251,18 +252,18 @@ class Prioritize(NamedTuple):
 
 
 class Tick(NamedTuple):
-    """The time that the last `SetTimer` named has come."""
+    """The time named by the last `SetTimer` has come."""
 
 
 class Drain(NamedTuple):
-    """Take no new tasks and start no further attempts; what runs may finish.
+    """Take no new tasks and start no further attempts. What runs may finish.
 
-    With it may its children, and what it waits for.
+    Its children, and the tasks that it waits for, may still start.
     """
 
 
 class Shutdown(NamedTuple):
-    """Take no new tasks, cancel all unfinished ones."""
+    """Take no new tasks, and cancel all unfinished ones."""
 
 
 Stimulus = (

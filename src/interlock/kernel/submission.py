@@ -1,4 +1,4 @@
-"""Looking through a submission before anything of it is taken in."""
+"""Checking a submission before anything of it is taken in; and the chains that it makes longer."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from interlock.kernel.run import Run
 
 _REACH = 32
+"""How many steps a new task lengthens chains back into earlier submissions."""
 
 
 def check_submission(tasks: Sequence[Task], run: Run, restored: Collection[str] = ()) -> None:
-    """Raise for what cannot be, beside the tasks that the run has; changes nothing.
+    """Raise for tasks that cannot be taken in beside those of the run; change nothing.
 
-    Those that are brought back were possible once: a capacity may have been lowered since.
+    Restored tasks may claim more than there is: the capacity may have been lowered since.
     """
     if not isinstance(tasks, (tuple, list)):
         raise InvalidOption(f"tasks come as a tuple of tasks, not as {tasks!r}")
@@ -30,7 +31,7 @@ def check_submission(tasks: Sequence[Task], run: Run, restored: Collection[str] 
     entries, ends, external_holds, table = run.entries, run.ends, run.external_holds, run.table
     for task in tasks:
         if not isinstance(task, Task):
-            raise InvalidOption(f"{task!r} is no task")
+            raise InvalidOption(f"{task!r} is not a task")
         task_id = task.id
         if task_id in batch or task_id in entries or task_id in ends or task_id in external_holds:
             raise DuplicateId(f"there is already a task with the id {task_id!r}; ids are unique")
@@ -63,17 +64,17 @@ def _suggestion(name: str, ids: Iterable[str]) -> str:
 
 
 def raise_tails(batch: Mapping[str, Entry], entries: Mapping[str, Entry]) -> None:
-    """Lengthen the critical-path tails of those that the new tasks come after.
+    """Lengthen the critical-path tails of the tasks that new ones come after.
 
-    Exact inside the batch. Among earlier submissions it looks a bounded way up, so that a chain
-    that is submitted task by task does not cost the square of its length.
+    Exact inside the batch. Into earlier submissions it follows a bounded number of steps;
+    otherwise a chain that is submitted task by task would cost the square of its length.
     """
     followers = dict.fromkeys(batch, 0)
     for entry in batch.values():
         for dependency in entry.task.after:
             if dependency in followers:
                 followers[dependency] += 1
-    # From the ends of the graph backwards: whoever has no follower left is final.
+    # From the ends of the graph backwards: a tail is final when no follower is left.
     final = [batch[task_id] for task_id, count in followers.items() if not count]
     while final:
         entry = final.pop()
@@ -94,7 +95,7 @@ def _raise_earlier(entry: Entry, dependency: str, entries: Mapping[str, Entry]) 
         above: list[tuple[Entry, str]] = []
         for after, task_id in level:
             before = entries.get(task_id)
-            # Once a task is ready its place in the order is fixed.
+            # Once a task is ready its rank is fixed, and so are those of the tasks before it.
             if before is None or before.state is not State.BLOCKED:
                 continue
             tail = before.guess + after.tail

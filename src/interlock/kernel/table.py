@@ -1,4 +1,4 @@
-"""The claim table: which places and meters there are, who holds them, what blocks whom."""
+"""The claim table: which places and meters there are, what is held, what blocks a waiter."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from interlock.model.patterns.pattern import Alternative, Pattern, parse
 SLOTS = "slots"
 
 Blocker = tuple[Point, bool, bool]
-"""A point to watch, whether to write there, and whether it is not the point's counts that block."""
+"""The point to watch, whether as a writer, and whether a due waiter blocks and not its counts."""
 
 
 class Table:
-    """Places and meters by name. `resolve` turns claims into them, `blocker` tests them."""
+    """Places and meters by name. `resolve` turns claims into them; `blocker` tests them."""
 
     def __init__(
         self,
@@ -46,15 +46,15 @@ class Table:
         self.root = Folder("", None)
         self.pattern_places: dict[Alternative, PatternPlace] = {}
         self.known_paths: dict[str, Place] = {}
-        """Places on paths by the first way in which they were spelled."""
+        """Places on paths by the spelling they were first claimed with: spares parsing it again."""
         self.patterns_held = 0
         self.due_count = 0
-        """How many waiters nobody may pass."""
+        """How many waiters are due. While there are none, lines are not looked at."""
         self.slots = Meter(SLOTS, check_capacity(SLOTS, slots, 1))
         self.meters: dict[str, Meter] = {SLOTS: self.slots}
         for name, amount in capacities.items():
             if name == SLOTS:
-                raise InvalidOption("the number of slots is an option of its own (`max_parallel`)")
+                raise InvalidOption("slots have no capacity here; set `max_parallel` instead")
             self.meters[name] = Meter(name, check_capacity(name, amount, 0))
         for name, rate in rates.items():
             if not isinstance(rate, Rate):
@@ -69,7 +69,10 @@ class Table:
     # -- claims to places and meters ------------------------------------------------------
 
     def check(self, task_id: str, claims: Iterable[Claim], as_it_is: bool = True) -> None:
-        """Raise for a claim that cannot be (`as_it_is`: now); changes nothing."""
+        """Raise for a claim that can never be granted, with `as_it_is` at the present capacities.
+
+        It changes nothing.
+        """
         totals: dict[str, int] = {}
         for claim in claims:
             if claim.is_path:
@@ -82,7 +85,7 @@ class Table:
             meter = self.meters.get(claim.resource)
             if meter is self.slots:
                 raise InvalidOption(
-                    f"task {task_id!r} claims {claim}; every attempt has one slot without asking"
+                    f"task {task_id!r} claims {claim}; every attempt takes one slot without asking"
                 )
             if meter is None:
                 if claim.amount != 1:
@@ -105,7 +108,7 @@ class Table:
                 )
 
     def read(self, task_id: str, claim: Claim) -> Pattern:
-        """The pattern of a claim on paths, if it is one that something can match."""
+        """Parse a claim on paths; raise if no path can match it."""
         try:
             pattern = parse(claim.resource, fold_case=self.fold_case)
             for each in pattern.alternatives:
@@ -127,7 +130,7 @@ class Table:
                 )
 
     def resolve(self, claims: tuple[Claim, ...]) -> tuple[Needs, Amounts]:
-        """The places and amounts of claims that were checked; creates what is new."""
+        """Return the places and amounts of checked claims; create the places that are new."""
         simple = self._resolve_known(claims)
         if simple is not None:
             return simple, ()
@@ -159,7 +162,10 @@ class Table:
         return tuple([place.need(w) for place, w in needs.items()]), tuple(amounts.items())
 
     def _resolve_known(self, claims: tuple[Claim, ...]) -> Needs | None:
-        """The places of claims that are all on paths which others spell the same way."""
+        """Return the places of claims whose spellings are all known; None if one is not.
+
+        Only a shortcut, for the usual case: many tasks with the same few paths.
+        """
         known = self.known_paths
         found = []
         for claim in claims:
@@ -202,7 +208,7 @@ class Table:
         return any(isinstance(place, PatternPlace) for place, _ in needs)
 
     def forget(self, needs: Needs) -> None:
-        """One who claimed these places is over; places that nobody claims any more unlink."""
+        """A task that claimed these places is over: drop those that no other task claims."""
         for place, _ in needs:
             place.refs -= 1
             if not place.refs:
@@ -241,7 +247,7 @@ class Table:
     # -- holds --------------------------------------------------------------------------
 
     def mark(self, needs: Iterable[tuple[Place, bool]], by: int) -> None:
-        """Count holds in (by = 1) or out (by = -1)."""
+        """Count holds at their points (by = 1), or take them off again (by = -1)."""
         for place, writes in needs:
             if writes:
                 for point in place.marks:
@@ -253,7 +259,7 @@ class Table:
                 self._track(place, writes, by)
 
     def _track(self, place: Place, writes: bool, by: int) -> None:
-        """There are patterns: let them know what is held."""
+        """Keep what is held where patterns find it. Done only while there are patterns."""
         if isinstance(place, PatternPlace):
             self._use_pattern(place, by)
         elif isinstance(place, (Folder, File)):
@@ -275,7 +281,7 @@ class Table:
                 del folder.held[place]
 
     def _use_pattern(self, pattern: PatternPlace, by: int) -> None:
-        """Keep the patterns that are held where folders below find them."""
+        """Keep held patterns at their prefix, where paths below find them."""
         if pattern.folder.held_patterns is None:
             pattern.folder.held_patterns = {}
         patterns = pattern.folder.held_patterns
@@ -285,13 +291,16 @@ class Table:
         self.patterns_held += by
 
     def _track_all(self, by: int) -> None:
-        """The first pattern has come, or the last one has gone."""
+        """Track everything that is held: the first pattern has come, or the last one has gone."""
         for grant in self.grants:
             for place, writes in grant.places:
                 self._track(place, writes, by)
 
     def blocker(self, waiter: Waiter) -> Blocker | None:
-        """What stands in a waiter's way; None if nothing does."""
+        """Return one thing that blocks a waiter; None if nothing does.
+
+        The hot path of the kernel: one call per look at a waiter.
+        """
         kin = waiter.profile.kin
         for place, writes in waiter.needs:
             for point in place.looks:
@@ -310,7 +319,7 @@ class Table:
         return None
 
     def _pattern_blocker(self, place: Path, writes: bool, kin: tuple[Grant, ...]) -> Point | None:
-        """The point of a pattern that is held and meets this place, or the other way round."""
+        """Return the point of a held pattern that meets this place, or the other way round."""
         if not isinstance(place, PatternPlace):
             if not self.patterns_held:
                 return None
@@ -336,7 +345,7 @@ class Table:
         return None
 
     def _would_overtake_due(self, point: Point, place: Place, writes: bool, waiter: Waiter) -> bool:
-        """Whether a start would go past an older one that nobody may pass any more."""
+        """Whether a start would overtake a due waiter."""
         if waiter.profile.exempt:
             return False
         return any(
@@ -347,7 +356,10 @@ class Table:
         )
 
     def _ends_in_time(self, ahead: Waiter, waiter: Waiter) -> bool:
-        """Whether the estimates say that a waiter will be done before `ahead` could start."""
+        """Whether estimates say that a waiter will end before `ahead` could start anyway.
+
+        Estimates are guesses, so even then `ahead` is not passed for ever.
+        """
         estimate = waiter.estimate
         return (
             estimate is not None
@@ -356,20 +368,20 @@ class Table:
         )
 
     def clears_at(self, waiter: Waiter) -> float:
-        """When what blocks a waiter is expected to be gone; long ago if that is not known."""
+        """Return when all that blocks a waiter is expected to be gone; -inf if that is unknown."""
         latest = float("-inf")
         for grant in self.grants:
             if grant_blocks(grant, waiter):
                 if grant.ends_at is None:
                     return float("-inf")
-                # Who has outrun its estimate is expected to take as long again.
+                # A holder that has exceeded its estimate is expected to take as long again.
                 overdue = self.now >= grant.ends_at
                 latest = max(latest, 2 * self.now - grant.since if overdue else grant.ends_at)
         return latest
 
 
 def grant_blocks(grant: Grant, waiter: Waiter) -> bool:
-    """Whether something this grant holds conflicts with what the waiter needs."""
+    """Whether something that a grant holds conflicts with what a waiter needs."""
     if grant in waiter.profile.kin:
         return False
     return any(
@@ -380,9 +392,9 @@ def grant_blocks(grant: Grant, waiter: Waiter) -> bool:
 
 
 def conflicts_at(point: Point, waiter: Waiter, place: Place, writes: bool) -> bool:
-    """Whether one who stands in line at a point conflicts with a claim that passes it.
+    """Whether a waiter in line at a point conflicts with a claim that passes it.
 
-    Lines are kept by folder; whether patterns really meet is seen only here.
+    Lines are kept by folder; whether patterns really meet is tested only here.
     """
     pattern = isinstance(place, PatternPlace)
     for other, theirs in waiter.needs:
@@ -397,7 +409,7 @@ def conflicts_at(point: Point, waiter: Waiter, place: Place, writes: bool) -> bo
 
 
 def check_capacity(name: str, amount: int, least: int) -> int:
-    """The capacity, if it is one."""
+    """Return a capacity, or raise if it is not a valid one."""
     if not isinstance(name, str) or not name.strip():
         raise InvalidOption(f"a resource needs a name, not {name!r}")
     if isinstance(amount, bool) or not isinstance(amount, int) or amount < least:

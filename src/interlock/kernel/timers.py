@@ -7,7 +7,7 @@ from heapq import heapify, heappop, heappush
 
 
 class Timer:
-    """One wake-up; `stale` once nobody needs it any more."""
+    """One wake-up; `stale` once it is used or no longer needed."""
 
     __slots__ = ("action", "stale")
 
@@ -17,7 +17,10 @@ class Timer:
 
 
 class Timers:
-    """A heap of wake-ups. Stale ones are left in it and swept when they are the most."""
+    """A heap of wake-ups. Stale ones stay in it and are swept when they are the majority.
+
+    Dropping a timer so costs a constant amount on average; removing it from the heap would not.
+    """
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, Timer]] = []
@@ -25,14 +28,14 @@ class Timers:
         self._stale = 0
 
     def set(self, at: float, action: Callable[[float], None]) -> Timer:
-        """Call `action(now)` at a time, unless the timer is dropped before."""
+        """Call `action(now)` at a time, unless the timer is dropped before then."""
         self._serial += 1
         timer = Timer(action)
         heappush(self._heap, (at, self._serial, timer))
         return timer
 
     def drop(self, timer: Timer | None) -> None:
-        """A timer is not needed any more."""
+        """Drop a timer that is no longer needed."""
         if timer is not None and not timer.stale:
             timer.stale = True
             self._stale += 1
@@ -42,7 +45,7 @@ class Timers:
                 self._stale = 0
 
     def next(self) -> float | None:
-        """The earliest time at which something is to be done."""
+        """Return the earliest time at which something has to be done."""
         if not self._heap:
             return None
         while self._heap and self._heap[0][2].stale:
@@ -51,7 +54,7 @@ class Timers:
         return self._heap[0][0] if self._heap else None
 
     def due(self, now: float) -> Iterator[Timer]:
-        """The timers whose time has come, in order; each is used up."""
+        """Yield the timers whose time has come, in order; each is used up."""
         while (at := self.next()) is not None and at <= now:
             timer = heappop(self._heap)[2]
             timer.stale = True

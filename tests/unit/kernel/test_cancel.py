@@ -133,7 +133,7 @@ def test_the_deadline_of_a_group_ends_whatever_is_unfinished() -> None:
     told = run.until(10)
     assert settled(told) == {"b": State.TIMED_OUT, "c": State.TIMED_OUT}
     assert stopped(told) == ["b"]
-    assert "deadline of all of them" in causes(told)["c"]
+    assert "deadline of its group" in causes(told)["c"]
 
 
 def test_a_group_that_ended_in_time_needs_no_timer_any_more() -> None:

@@ -66,7 +66,7 @@ def test_claims_that_wait_for_each_other_are_denied_not_deadlocked(size: int) ->
         assert run.extend(f"t{number}", write(f"f{number + 1}")) == []
     told = run.extend(f"t{size - 1}", write("f0"))
     last = f"t{size - 1}"
-    assert told == [Deny(last, size, 1, "it would wait for others that wait for it")]
+    assert told == [Deny(last, size, 1, "it would wait for tasks that wait for it")]
     # The denied one still runs, and its end lets all the others go on, one after another.
     assert run.state(last) is State.RUNNING
     for number in reversed(range(1, size)):
