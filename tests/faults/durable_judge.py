@@ -18,7 +18,7 @@ from interlock.model.task import Task
 from interlock.runtime.recovery.origin import KNOWN
 from interlock.runtime.recovery.past import CUT_OFF_AT_MOST, Past
 from tests.faults.durable_scenarios import DEADLINE, TRIES
-from tests.faults.durable_world import DOWN, RATE, Fact, World
+from tests.faults.durable_world import DOWN, RATE, DurableWorld, Fact
 
 _ENDS = (Kind.SETTLED, Kind.INHERITED)
 _PROMISES = ("submitted", "cancelled", "answered", "told")
@@ -26,7 +26,7 @@ _A_MOMENT = 0.05
 """What is granted has its effect some commits later: 1 ms each, or 10 if the first try fails."""
 
 
-def violations(world: World, *, late: float = _A_MOMENT) -> Iterator[str]:
+def violations(world: DurableWorld, *, late: float = _A_MOMENT) -> Iterator[str]:
     """Everything that should not be, when the program has ended.
 
     `late` is how long the disk may have kept an effect waiting, in seconds.
@@ -49,7 +49,7 @@ def violations(world: World, *, late: float = _A_MOMENT) -> Iterator[str]:
             yield "the program has ended, and its run has not"
 
 
-def lost(world: World) -> Iterator[str]:
+def lost(world: DurableWorld) -> Iterator[str]:
     """What the journal should have and has not, or not as it should; also just after a crash."""
     known: set[tuple[str, str]] = set()
     started: set[int] = set()

@@ -9,16 +9,16 @@ import asyncio
 
 from interlock import Handle, Kind, Retry, Runtime, Task, TaskContext
 from interlock.testing.virtual_loop import VirtualLoop
-from tests.faults.durable_world import Scenario, World
+from tests.faults.durable_world import DurableWorld, Scenario
 
 TRIES = Retry(3, backoff=2.0, jitter=0.25)
 DEADLINE = 4.0
 
 
-class Agents:
+class ScenarioAgents:
     """What the tasks of a world do."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: DurableWorld) -> None:
         self._world = world
 
     async def step(self, ctx: TaskContext, *_: object) -> str:
@@ -72,8 +72,8 @@ class Agents:
         return f"{ctx.task.id}!"
 
 
-async def a_chain_with_a_retry(rt: Runtime, world: World) -> None:
-    agents = Agents(world)
+async def a_chain_with_a_retry(rt: Runtime, world: DurableWorld) -> None:
+    agents = ScenarioAgents(world)
     first = rt.submit(agents.step, id="first")
     second = rt.submit(agents.flaky, id="second", after=first, retry=TRIES)
     third = rt.submit(agents.step, second, id="third")
@@ -81,8 +81,8 @@ async def a_chain_with_a_retry(rt: Runtime, world: World) -> None:
     await world.told(first, second, third)
 
 
-async def a_fan_out_on_two_files(rt: Runtime, world: World) -> None:
-    agents = Agents(world)
+async def a_fan_out_on_two_files(rt: Runtime, world: DurableWorld) -> None:
+    agents = ScenarioAgents(world)
     handles = [rt.submit(agents.step, id=f"a{n}", writes="a.py") for n in range(2)]
     handles += [rt.submit(agents.step, id=f"b{n}", writes=["b.py", "c.py"]) for n in range(2)]
     handles.append(rt.submit(agents.step, id="both", writes=["a.py", "c.py"]))
@@ -90,16 +90,16 @@ async def a_fan_out_on_two_files(rt: Runtime, world: World) -> None:
     await world.told(*handles)
 
 
-async def children_and_a_deadline(rt: Runtime, world: World) -> None:
-    agents = Agents(world)
+async def children_and_a_deadline(rt: Runtime, world: DurableWorld) -> None:
+    agents = ScenarioAgents(world)
     late = rt.submit(agents.hangs, id="late", deadline=DEADLINE)
     parent = rt.submit(agents.parent, id="parent")
     await world.acknowledged(rt, "submitted", "late", "parent")
     await world.told(late, parent)
 
 
-async def keys_and_a_cancel(rt: Runtime, world: World) -> None:
-    agents = Agents(world)
+async def keys_and_a_cancel(rt: Runtime, world: DurableWorld) -> None:
+    agents = ScenarioAgents(world)
     # The names are others in each life: the key alone says that it is the same.
     paid = [rt.submit(agents.step, id=f"pay-{key}-{world.life}", key=key) for key in "kl"]
     unwanted = rt.submit(agents.step, id="unwanted", after=paid)
@@ -109,8 +109,8 @@ async def keys_and_a_cancel(rt: Runtime, world: World) -> None:
     await world.told(unwanted, *paid)
 
 
-async def a_rate_and_a_question(rt: Runtime, world: World) -> None:
-    agents = Agents(world)
+async def a_rate_and_a_question(rt: Runtime, world: DurableWorld) -> None:
+    agents = ScenarioAgents(world)
     asks = rt.submit(agents.asks, id="asks")
     handles: list[Handle[str]] = [rt.submit(agents.calls, id=f"call-{n}") for n in range(3)]
     await world.acknowledged(rt, "submitted", "asks", *(each.task_id for each in handles))
@@ -119,7 +119,7 @@ async def a_rate_and_a_question(rt: Runtime, world: World) -> None:
     await answering
 
 
-async def _answer(rt: Runtime, world: World) -> None:
+async def _answer(rt: Runtime, world: DurableWorld) -> None:
     async for event in rt.events():
         if event.kind is Kind.NEEDS_YOU and rt.questions():
             rt.answer("asks", "blue")
@@ -128,8 +128,8 @@ async def _answer(rt: Runtime, world: World) -> None:
             return
 
 
-async def a_group_that_fails_fast(rt: Runtime, world: World) -> None:
-    agents = Agents(world)
+async def a_group_that_fails_fast(rt: Runtime, world: DurableWorld) -> None:
+    agents = ScenarioAgents(world)
     tasks = [
         Task("breaks", agents.breaks),
         Task("hangs", agents.hangs),
@@ -139,8 +139,8 @@ async def a_group_that_fails_fast(rt: Runtime, world: World) -> None:
         world.hears(outcome)
 
 
-async def a_task_that_kills(rt: Runtime, world: World) -> None:
-    agents = Agents(world)
+async def a_task_that_kills(rt: Runtime, world: DurableWorld) -> None:
+    agents = ScenarioAgents(world)
     killer = rt.submit(agents.kills, id="killer")
     await world.told(killer, rt.submit(agents.step, id="next", after=killer))
 

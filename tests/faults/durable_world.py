@@ -41,10 +41,10 @@ class Fact(NamedTuple):
     more: tuple[Any, ...]
 
 
-Scenario = Callable[[Runtime, "World"], Awaitable[None]]
+Scenario = Callable[[Runtime, "DurableWorld"], Awaitable[None]]
 
 
-class World:
+class DurableWorld:
     """One journal, the lives that its coordinators had, and what happened in them."""
 
     def __init__(self, folder: Path, scenario: Scenario) -> None:

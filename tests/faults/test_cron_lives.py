@@ -16,7 +16,7 @@ from interlock.journal.reader import Reader
 from interlock.patterns.cron import cron_house
 from interlock.testing.interruptions import crash_at
 from tests.faults.cron_lives import NOON, Lives
-from tests.simulation.faulty_disk import Fault, FaultyDisk
+from tests.simulation.faulty_disk import DiskFault, FaultyDisk
 
 
 def row(cron: CronScheduler, job_id: str = "job") -> dict[str, Any]:
@@ -397,7 +397,7 @@ def test_a_crash_at_any_write_loses_no_firing_and_doubles_none(tmp_path: Path) -
     """The same with each operation of the disk: it is done, and nothing after it."""
     expected, _, operations = _undisturbed(tmp_path)
     for number in range(1, operations + 1):
-        disk = FaultyDisk(at=number, fault=Fault.CRASH_AFTER)
+        disk = FaultyDisk(at=number, fault=DiskFault.CRASH_AFTER)
         _lived_again(Lives(_folder(tmp_path, number)), expected, disk=disk)
 
 

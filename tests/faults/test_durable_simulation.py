@@ -19,11 +19,11 @@ from interlock.testing.interruptions import crash_at
 from tests.faults.durable_judge import lost, violations
 from tests.faults.durable_plants import PLANTS, Plant
 from tests.faults.durable_scenarios import SCENARIOS, a_task_that_kills
-from tests.faults.durable_world import World
-from tests.simulation.faulty_disk import Fault, FaultyDisk
+from tests.faults.durable_world import DurableWorld
+from tests.simulation.faulty_disk import DiskFault, FaultyDisk
 
-PASSING = (Fault.ERROR, Fault.FULL, Fault.SHORT, Fault.UNSURE)
-CRASHES = (Fault.CRASH_BEFORE, Fault.CRASH_AFTER)
+PASSING = (DiskFault.ERROR, DiskFault.FULL, DiskFault.SHORT, DiskFault.UNSURE)
+CRASHES = (DiskFault.CRASH_BEFORE, DiskFault.CRASH_AFTER)
 every_scenario = pytest.mark.parametrize("name", SCENARIOS)
 
 
@@ -53,17 +53,19 @@ class Plain:
         assert disk.operations > 30
         assert not list(violations(self.world))
 
-    def another(self, name: str) -> World:
-        return World(self._folder / name, SCENARIOS[self._name])
+    def another(self, name: str) -> DurableWorld:
+        return DurableWorld(self._folder / name, SCENARIOS[self._name])
 
-    def judge(self, world: World, late: float = 0.05) -> None:
+    def judge(self, world: DurableWorld, late: float = 0.05) -> None:
         assert not list(violations(world, late=late))
         assert world.outcomes == self.world.outcomes
 
 
 @every_scenario
 @pytest.mark.parametrize("fault", PASSING)
-def test_a_fault_that_passes_changes_no_outcome(tmp_path: Path, name: str, fault: Fault) -> None:
+def test_a_fault_that_passes_changes_no_outcome(
+    tmp_path: Path, name: str, fault: DiskFault
+) -> None:
     plain = Plain(tmp_path, name)
     for at in plain.operations:
         world, disk = plain.another(f"{at}"), FaultyDisk(at, fault)
@@ -76,7 +78,7 @@ def test_a_fault_that_passes_changes_no_outcome(tmp_path: Path, name: str, fault
 def test_a_disk_that_stays_full_for_a_while_changes_no_outcome(tmp_path: Path, name: str) -> None:
     plain = Plain(tmp_path, name)
     for at in plain.operations[::3]:
-        world, disk = plain.another(f"{at}"), FaultyDisk(at, Fault.FULL, times=6)
+        world, disk = plain.another(f"{at}"), FaultyDisk(at, DiskFault.FULL, times=6)
         world.live(disk).value()
         assert disk.struck == 6
         plain.judge(world, late=1.0)
@@ -85,7 +87,7 @@ def test_a_disk_that_stays_full_for_a_while_changes_no_outcome(tmp_path: Path, n
 @every_scenario
 @pytest.mark.parametrize("fault", CRASHES)
 def test_after_a_crash_at_any_operation_the_run_is_taken_up(
-    tmp_path: Path, name: str, fault: Fault
+    tmp_path: Path, name: str, fault: DiskFault
 ) -> None:
     plain = Plain(tmp_path, name)
     for at in plain.operations:
@@ -124,7 +126,7 @@ def test_over_three_crashes_no_token_comes_twice_and_nothing_is_lost(
 
 @pytest.mark.parametrize("fault", CRASHES)
 def test_after_a_crash_the_same_keys_in_a_new_run_bring_what_they_had_brought(
-    tmp_path: Path, fault: Fault
+    tmp_path: Path, fault: DiskFault
 ) -> None:
     plain = Plain(tmp_path, "keys and a cancel")
     for at in plain.operations:
@@ -138,7 +140,7 @@ def test_after_a_crash_the_same_keys_in_a_new_run_bring_what_they_had_brought(
 
 
 def test_a_task_that_takes_its_coordinator_with_it_is_given_up(tmp_path: Path) -> None:
-    world = World(tmp_path / "world", a_task_that_kills)
+    world = DurableWorld(tmp_path / "world", a_task_that_kills)
     for _ in range(CUT_OFF_AT_MOST):
         assert world.live().crashed
     world.live_on()

@@ -1,6 +1,6 @@
 """A disk that fails at its N-th operation, as often as told, in a way of your choice.
 
-    disk = FaultyDisk(at=7, fault=Fault.FULL, times=3)
+    disk = FaultyDisk(at=7, fault=DiskFault.FULL, times=3)
     journal = SqliteJournal(path, disk=disk, writer=LoopWriter)
 
 What counts as an operation: each statement, each commit, each file. Run a program once with
@@ -20,7 +20,7 @@ from typing import Any
 from interlock.journal.disk import Disk
 
 
-class Fault(StrEnum):
+class DiskFault(StrEnum):
     """What can go wrong."""
 
     ERROR = "error"
@@ -44,7 +44,7 @@ class PowerCut(BaseException):
 class FaultyDisk(Disk):
     """Counts its operations, and fails at number `at` (from 1) and the `times` - 1 after it."""
 
-    def __init__(self, at: int = 0, fault: Fault = Fault.ERROR, times: int = 1) -> None:
+    def __init__(self, at: int = 0, fault: DiskFault = DiskFault.ERROR, times: int = 1) -> None:
         self.operations = 0
         self.struck = 0
         self._fault = fault
@@ -85,7 +85,7 @@ class FaultyDisk(Disk):
         self,
         whole: Callable[[], None],
         half: Callable[[], None],
-        error: Callable[[Fault], Exception],
+        error: Callable[[DiskFault], Exception],
     ) -> None:
         if self._gone:
             raise PowerCut
@@ -94,22 +94,22 @@ class FaultyDisk(Disk):
             whole()
             return
         self.struck += 1
-        if self._fault in (Fault.UNSURE, Fault.CRASH_AFTER):
+        if self._fault in (DiskFault.UNSURE, DiskFault.CRASH_AFTER):
             whole()
-        elif self._fault is Fault.SHORT:
+        elif self._fault is DiskFault.SHORT:
             half()
-        if self._fault in (Fault.CRASH_BEFORE, Fault.CRASH_AFTER):
+        if self._fault in (DiskFault.CRASH_BEFORE, DiskFault.CRASH_AFTER):
             self._gone = True
             raise PowerCut
         raise error(self._fault)
 
 
-def _sqlite_error(fault: Fault) -> Exception:
+def _sqlite_error(fault: DiskFault) -> Exception:
     return sqlite3.OperationalError(
-        "database or disk is full" if fault is Fault.FULL else "disk I/O error"
+        "database or disk is full" if fault is DiskFault.FULL else "disk I/O error"
     )
 
 
-def _os_error(fault: Fault) -> Exception:
-    number = errno.ENOSPC if fault is Fault.FULL else errno.EIO
+def _os_error(fault: DiskFault) -> Exception:
+    number = errno.ENOSPC if fault is DiskFault.FULL else errno.EIO
     return OSError(number, os.strerror(number))

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from interlock.model.claim import Claim, Mode
-from tests.simulation.kernel.shadow import Attempt, Item, Shadow
+from tests.simulation.kernel.shadow import Shadow, ShadowAttempt, ShadowTask
 
 
-def lacking(shadow: Shadow, item: Item, claims: tuple[Claim, ...]) -> list[Claim]:
+def lacking(shadow: Shadow, item: ShadowTask, claims: tuple[Claim, ...]) -> list[Claim]:
     """The counted claims of which there may be too little for that task."""
     family = list(item.above()) + ([item.attempt] if item.running and item.attempt else [])
     short = []
@@ -34,14 +34,16 @@ def lacking(shadow: Shadow, item: Item, claims: tuple[Claim, ...]) -> list[Claim
     return short
 
 
-def lendable(shadow: Shadow, resource: str, lender: Attempt, holders: Iterable[Attempt]) -> int:
+def lendable(
+    shadow: Shadow, resource: str, lender: ShadowAttempt, holders: Iterable[ShadowAttempt]
+) -> int:
     """What a lender surely has left of what it holds, if these are all who hold any."""
     held = [(a, c) for a, c in users(shadow, resource) if a in holders]
     own = sum(c.amount for a, c in held if a is lender)
     return max(0, own - sum(c.amount for a, c in held if lender in a.item.above()))
 
 
-def exceeding(shadow: Shadow, item: Item, claims: tuple[Claim, ...]) -> list[Claim]:
+def exceeding(shadow: Shadow, item: ShadowTask, claims: tuple[Claim, ...]) -> list[Claim]:
     """The counted claims that are certainly more than is left for that task."""
     over = []
     for claim in shadow.counted(claims):
@@ -61,8 +63,8 @@ def exceeding(shadow: Shadow, item: Item, claims: tuple[Claim, ...]) -> list[Cla
 def usage(
     shadow: Shadow,
     resource: str,
-    attempts: Iterable[Attempt],
-    item: Item | None = None,
+    attempts: Iterable[ShadowAttempt],
+    item: ShadowTask | None = None,
     claim: Claim | None = None,
 ) -> int:
     """How much these attempts hold together, and `item` too if it had that claim.
@@ -70,7 +72,7 @@ def usage(
     An attempt and its descendants together use what it holds, or more where they need more.
     """
     # Whoever has all of it has what there was when it came, perhaps more than there is now.
-    own: dict[Attempt | None, int] = {
+    own: dict[ShadowAttempt | None, int] = {
         a: sum(
             shadow.most[resource] if c.mode is Mode.EXCLUSIVE else c.amount
             for c in a.claims
@@ -85,7 +87,7 @@ def usage(
     for holder in own:
         of = holder.item if holder is not None else item
         lines.append((list(of.above()) if of else [], holder))
-    below: dict[Attempt | None, int] = {}
+    below: dict[ShadowAttempt | None, int] = {}
     total = 0
     for above, holder in sorted(lines, key=lambda line: -len(line[0])):
         used = max(own[holder], below.get(holder, 0))
@@ -97,7 +99,7 @@ def usage(
     return total
 
 
-def users(shadow: Shadow, resource: str) -> list[tuple[Attempt, Claim]]:
+def users(shadow: Shadow, resource: str) -> list[tuple[ShadowAttempt, Claim]]:
     """Alive attempts that hold some of a counted resource, and how."""
     return [
         (a, c)

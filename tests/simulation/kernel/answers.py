@@ -10,7 +10,7 @@ from interlock.model.claim import Claim
 from interlock.model.outcome import State
 from interlock.model.throttled import ClosedGate, LoadedMachine, OpenBreaker
 from tests.simulation.kernel.amounts import exceeding, lacking
-from tests.simulation.kernel.shadow import Item, Request, Shadow, Violation, clash
+from tests.simulation.kernel.shadow import Shadow, ShadowRequest, ShadowTask, Violation, clash
 
 if TYPE_CHECKING:
     from interlock.kernel.kernel import Kernel
@@ -59,7 +59,7 @@ def _check_progress(shadow: Shadow, kernel: Kernel) -> None:
         raise Violation(f"progress() does not add up: {progress}")
 
 
-def _check_reasons(shadow: Shadow, item: Item, answer: why.Explanation) -> None:
+def _check_reasons(shadow: Shadow, item: ShadowTask, answer: why.Explanation) -> None:
     for reason in answer.reasons:
         if not _is_true(shadow, item, reason):
             raise Violation(f"why({item.id!r}) gives a reason that does not hold: {reason}")
@@ -70,19 +70,19 @@ def _check_reasons(shadow: Shadow, item: Item, answer: why.Explanation) -> None:
         raise Violation(f"why({item.id!r}) gives no reason at all")
 
 
-def _requests(item: Item) -> list[Request]:
+def _requests(item: ShadowTask) -> list[ShadowRequest]:
     """What a running task waits for in mid-flight."""
     return list(item.attempt.requests.values()) if item.running and item.attempt else []
 
 
-def _wanted(item: Item) -> tuple[Claim, ...]:
+def _wanted(item: ShadowTask) -> tuple[Claim, ...]:
     """What a task asks for now: all its claims, or in mid-flight those it asks for in addition."""
     if item.running:
         return tuple(c for request in _requests(item) for c in request.claims)
     return item.task.claims
 
 
-def _is_true(shadow: Shadow, item: Item, reason: why.Reason) -> bool:
+def _is_true(shadow: Shadow, item: ShadowTask, reason: why.Reason) -> bool:
     wanted = _wanted(item)
     match reason:
         case why.UnfinishedDependency(task_id=name):
@@ -123,7 +123,7 @@ def _is_true(shadow: Shadow, item: Item, reason: why.Reason) -> bool:
             return False  # the kernel knows of no journal, and this judge of no rations
 
 
-def _missing(shadow: Shadow, item: Item, reasons: tuple[why.Reason, ...]) -> str:
+def _missing(shadow: Shadow, item: ShadowTask, reasons: tuple[why.Reason, ...]) -> str:
     """What else keeps the task from running, in words; empty where all is told."""
     told = [r.task_id for r in reasons if isinstance(r, why.UnfinishedDependency)]
     for name in shadow.unmet(item):
@@ -156,7 +156,7 @@ def _missing(shadow: Shadow, item: Item, reasons: tuple[why.Reason, ...]) -> str
     return ""
 
 
-def _lacks_slot(shadow: Shadow, item: Item) -> bool:
+def _lacks_slot(shadow: Shadow, item: ShadowTask) -> bool:
     """Whether a slot is among what keeps a task from starting or from going on."""
     if shadow.slots_taken() < shadow.slots:
         return False

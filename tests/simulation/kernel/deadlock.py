@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from interlock.model.claim import Claim, Mode, uses
 from interlock.model.task import Task
 from tests.simulation.kernel.amounts import lendable, usage
-from tests.simulation.kernel.shadow import Attempt, Item, Request, Shadow
+from tests.simulation.kernel.shadow import Shadow, ShadowAttempt, ShadowRequest, ShadowTask
 
 _NOT_ASKED = -1
 """The number of a request that is only imagined."""
@@ -16,26 +16,26 @@ _CIRCULAR = ("extend", "tasks")
 """The waits that can be part of a circle: a rate comes back by itself, a person answers."""
 
 
-def stuck(shadow: Shadow) -> list[Attempt]:
+def stuck(shadow: Shadow) -> list[ShadowAttempt]:
     """The attempts that wait for each other round a circle, or for somebody in one.
 
     A capacity that was lowered may be raised again, so the most there has been counts.
     """
-    return _Hope(shadow, shadow.most, cautious=False).unsubmitted()
+    return _OptimisticRun(shadow, shadow.most, cautious=False).stuck()
 
 
-def may_be_stuck(shadow: Shadow) -> list[Attempt]:
+def may_be_stuck(shadow: Shadow) -> list[ShadowAttempt]:
     """The same with capacities as they are, and nobody giving up what it could have borrowed.
 
     What a task took before its parent had it to lend, it does not give back until it ends.
     """
-    return _Hope(shadow, shadow.capacities, cautious=True).unsubmitted()
+    return _OptimisticRun(shadow, shadow.capacities, cautious=True).stuck()
 
 
-def would_hang(shadow: Shadow, parent: Attempt, tasks: tuple[Task, ...]) -> bool:
+def would_hang(shadow: Shadow, parent: ShadowAttempt, tasks: tuple[Task, ...]) -> bool:
     """Whether a parent that waited for these children could wait for ever."""
-    children = {t.id: Item(t, shadow.now, parent, None) for t in tasks}
-    parent.requests[_NOT_ASKED] = Request("tasks", _NOT_ASKED, tasks=tuple(children))
+    children = {t.id: ShadowTask(t, shadow.now, parent, None) for t in tasks}
+    parent.requests[_NOT_ASKED] = ShadowRequest("tasks", _NOT_ASKED, tasks=tuple(children))
     shadow.items.update(children)
     shadow.open.update(children)
     hangs = depends_on_order(shadow) or parent in may_be_stuck(shadow)
@@ -54,7 +54,7 @@ def depends_on_order(shadow: Shadow) -> bool:
     return any(many > 1 for many in waits.values())
 
 
-class _Hope:
+class _OptimisticRun:
     """Whoever does not wait in mid-flight is taken to finish and give back what it holds.
 
     Then whoever can go on is let finish too, and so on. What is left over is stuck.
@@ -66,9 +66,9 @@ class _Hope:
         self.cautious = cautious
         waits = (a for a, r in shadow.waits() if r.kind in _CIRCULAR)
         self.held = dict.fromkeys(waits)
-        self.queued: dict[Item, None] = {}
+        self.queued: dict[ShadowTask, None] = {}
 
-    def unsubmitted(self) -> list[Attempt]:
+    def stuck(self) -> list[ShadowAttempt]:
         if not self.held:
             return []
         idle = (i for i in self.shadow.open.values() if i.attempt is None or i.attempt.over)
@@ -86,7 +86,7 @@ class _Hope:
                     progress = True
         return list(self.held)
 
-    def _can_go_on(self, attempt: Attempt) -> bool:
+    def _can_go_on(self, attempt: ShadowAttempt) -> bool:
         """Whether everything that an attempt waits for could be there at the same time."""
         names = [name for request in attempt.requests.values() for name in request.tasks]
         if not self.shadow.needed_for(names).isdisjoint({attempt.item, *attempt.item.ancestors()}):
@@ -109,7 +109,7 @@ class _Hope:
             claims = [c for c in claims if c not in parts] + [uses(name, total)]
         return self._free(attempt.item, tuple(claims))
 
-    def _can_run(self, item: Item) -> bool:
+    def _can_run(self, item: ShadowTask) -> bool:
         if any(self._unfinished(name) for name in item.task.after):
             return False
         return self._free(item, item.task.claims)
@@ -118,7 +118,7 @@ class _Hope:
         item = self.shadow.items[name]
         return item.status is None and (item in self.queued or item.attempt in self.held)
 
-    def _free(self, item: Item, claims: tuple[Claim, ...]) -> bool:
+    def _free(self, item: ShadowTask, claims: tuple[Claim, ...]) -> bool:
         """Whether the claims could be granted if only the attempts that are left held any."""
         family = {item, *item.ancestors()}
         others = [a for a in self.held if a.item not in family]
@@ -126,7 +126,7 @@ class _Hope:
             return False
         return all(self._enough(item, claim, others) for claim in self.shadow.counted(claims))
 
-    def _enough(self, item: Item, claim: Claim, others: list[Attempt]) -> bool:
+    def _enough(self, item: ShadowTask, claim: Claim, others: list[ShadowAttempt]) -> bool:
         shadow, name = self.shadow, claim.resource
         theirs = [c for a in others for c in shadow.counted(a.claims) if c.resource == name]
         if theirs and (

@@ -10,7 +10,13 @@ from interlock.model.limits import Quota
 from interlock.model.outcome import State
 from interlock.model.task import Task
 from tests.simulation.kernel import rules
-from tests.simulation.kernel.shadow import Attempt, Group, Item, Request, Shadow
+from tests.simulation.kernel.shadow import (
+    Shadow,
+    ShadowAttempt,
+    ShadowGroup,
+    ShadowRequest,
+    ShadowTask,
+)
 
 REPORTS = (
     event.Ended,
@@ -25,13 +31,13 @@ REPORTS = (
 """What an attempt says, and may say only while it has the right to."""
 
 
-class Happenings:
+class Effects:
     """Takes stimuli as facts: what is gone is gone. `turn` is the `handle()` they belong to."""
 
     def __init__(self, shadow: Shadow, seen: Counter[str]) -> None:
         self.shadow = shadow
         self.seen = seen
-        self.turn = rules.Turn(event.Tick())
+        self.turn = rules.JudgedTurn(event.Tick())
 
     def is_fresh(self, stimulus: event.Stimulus) -> bool:
         """Whether the attempt that reports may still report that."""
@@ -68,17 +74,17 @@ class Happenings:
             case event.Cancel():
                 self._ask_to_cancel([shadow.items[stimulus.task_id]])
             case event.CancelGroup(group=name):
-                group = shadow.groups.get(name, Group())
+                group = shadow.groups.get(name, ShadowGroup())
                 self._ask_to_cancel(group.members if name else list(shadow.open.values()))
             case event.Extend() | event.Take():
                 kind = "extend" if isinstance(stimulus, event.Extend) else "take"
-                self._waits(stimulus.token, Request(kind, stimulus.request, stimulus.claims))
+                self._waits(stimulus.token, ShadowRequest(kind, stimulus.request, stimulus.claims))
             case event.AwaitTasks():
                 self._note_strangers(stimulus)
-                request = Request("tasks", stimulus.request, tasks=stimulus.tasks)
+                request = ShadowRequest("tasks", stimulus.request, tasks=stimulus.tasks)
                 self._waits(stimulus.token, request)
             case event.Ask():
-                self._waits(stimulus.token, Request("ask", stimulus.request))
+                self._waits(stimulus.token, ShadowRequest("ask", stimulus.request))
             case event.Answer():
                 answered = shadow.items[stimulus.task_id].attempt
                 assert answered is not None
@@ -146,7 +152,7 @@ class Happenings:
         parent = shadow.alive[stimulus.token] if stimulus.parent is not None else None
         group = self._group(stimulus) if stimulus.group else None
         for task in stimulus.tasks:
-            item = Item(task, shadow.now, parent, group)
+            item = ShadowTask(task, shadow.now, parent, group)
             shadow.items[task.id] = shadow.open[task.id] = item
             if group:
                 group.members.append(item)
@@ -154,12 +160,12 @@ class Happenings:
             depth = 1 + sum(1 for _ in parent.item.ancestors())
             self.seen[f"children at depth {depth}"] += len(stimulus.tasks)
 
-    def _group(self, stimulus: event.Submit) -> Group:
+    def _group(self, stimulus: event.Submit) -> ShadowGroup:
         """The group of that name: as long as it has unfinished members it is one and the same."""
         shadow = self.shadow
         if stimulus.group in shadow.groups:
             self.seen["group joined later"] += 1
-        group = shadow.groups.setdefault(stimulus.group, Group())
+        group = shadow.groups.setdefault(stimulus.group, ShadowGroup())
         if stimulus.fail_fast:
             group.fail_fast = True
         if stimulus.deadline is not None:
@@ -181,7 +187,7 @@ class Happenings:
             self.seen["ended before gone"] += 1
 
     def _outcome(
-        self, attempt: Attempt, status: State, retryable: bool, chance: float, least: float
+        self, attempt: ShadowAttempt, status: State, retryable: bool, chance: float, least: float
     ) -> None:
         """The end of an attempt that nobody had stopped."""
         attempt.requests = {}
@@ -199,13 +205,13 @@ class Happenings:
             for member in item.group.members:
                 self._doom(member)
 
-    def _doom(self, item: Item) -> None:
+    def _doom(self, item: ShadowTask) -> None:
         """A task is over: what runs of it and below it has no say any more in this turn."""
         for each in (item, *self.shadow.below(item)):
             if each.attempt is not None and not each.attempt.over:
                 each.attempt.doomed = True
 
-    def _gone(self, attempt: Attempt) -> None:
+    def _gone(self, attempt: ShadowAttempt) -> None:
         if not attempt.over:
             self.seen["lost without a word"] += 1
             self._outcome(attempt, State.FAILED, True, 0.0, 0.0)
@@ -221,7 +227,9 @@ class Happenings:
         shadow = self.shadow
         known = [c for c in stimulus.claims if c.amount == 1 or shadow.counted([c])]
         task = Task(stimulus.name, claims=[c for c in known if not shadow.rated([c])])
-        attempt = Attempt(Item(task, shadow.now, None, None), 1, -shadow.step, shadow.now, ())
+        attempt = ShadowAttempt(
+            ShadowTask(task, shadow.now, None, None), 1, -shadow.step, shadow.now, ()
+        )
         attempt.claims = task.claims
         attempt.stopped, attempt.has_slot, attempt.outside = True, False, True
         if shadow.against(attempt.item, attempt.claims):
@@ -236,31 +244,31 @@ class Happenings:
             self.seen["waits for a stranger"] += stranger
             self.seen["waits for its own kind"] += item in (asker.item, *asker.item.ancestors())
 
-    def _pause(self, item: Item, paused: bool) -> None:
+    def _pause(self, item: ShadowTask, paused: bool) -> None:
         if item.paused and not paused and item.ready is not None:
             self.is_ready(item)  # It was not while it was paused; its age begins anew.
         item.paused = paused
 
-    def _ask_to_cancel(self, items: list[Item]) -> None:
+    def _ask_to_cancel(self, items: list[ShadowTask]) -> None:
         for item in items:
             if item.status is None:
                 self.turn.asked.add(item)
             self.turn.asked.update(self.shadow.below(item))
 
-    def _waits(self, token: int, request: Request) -> None:
+    def _waits(self, token: int, request: ShadowRequest) -> None:
         attempt = self.shadow.alive[token]
         attempt.requests[request.number] = request
         self.turn.asker, self.turn.request = attempt, request
         if len(attempt.requests) > 1:
             self.seen[f"{min(len(attempt.requests), 3)} requests at once"] += 1
 
-    def _withdrawn(self, attempt: Attempt, number: int) -> None:
+    def _withdrawn(self, attempt: ShadowAttempt, number: int) -> None:
         """What was asked for is wanted no more: only the slot is, if it was lent out."""
         open_before = attempt.requests.get(number)
         self.seen[f"withdrawn: {open_before.kind if open_before else 'too late'}"] += 1
-        attempt.requests[number] = Request("slot", number)
+        attempt.requests[number] = ShadowRequest("slot", number)
 
-    def is_ready(self, item: Item) -> None:
+    def is_ready(self, item: ShadowTask) -> None:
         """A task waits from now on: its age begins here."""
         item.ready, item.due = self.shadow.step, None
         item.overtaken, item.slots_seen = 0, self.shadow.slots

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 from interlock.model.claim import Claim
 from tests.simulation.kernel.amounts import lacking, users
-from tests.simulation.kernel.shadow import Attempt, Item, Request, Shadow, Violation
+from tests.simulation.kernel.shadow import (
+    Shadow,
+    ShadowAttempt,
+    ShadowRequest,
+    ShadowTask,
+    Violation,
+)
 
 if TYPE_CHECKING:
     from interlock.kernel.kernel import Kernel
@@ -18,7 +24,7 @@ def overtaking_limit(slots: int) -> int:
     return 2 * slots
 
 
-def started(shadow: Shadow, item: Item, seen: Counter[str]) -> None:
+def started(shadow: Shadow, item: ShadowTask, seen: Counter[str]) -> None:
     """A task starts: count it against every older one that waits."""
     if item.exempt:
         return  # What waits for it may be what an older one waits for: it cannot be held back.
@@ -36,7 +42,7 @@ def started(shadow: Shadow, item: Item, seen: Counter[str]) -> None:
     _pass_due(shadow, item)
 
 
-def _pass(shadow: Shadow, item: Item, other: Item) -> None:
+def _pass(shadow: Shadow, item: ShadowTask, other: ShadowTask) -> None:
     """Count in favour of an older task what gives it the right to hold others back."""
     limit = overtaking_limit(shadow.slots)
     if not shadow.against(other, other.task.claims):
@@ -51,7 +57,9 @@ def _pass(shadow: Shadow, item: Item, other: Item) -> None:
             other.may_close = True
 
 
-def _pass_oldest(shadow: Shadow, item: Item, older: list[Item], seen: Counter[str]) -> None:
+def _pass_oldest(
+    shadow: Shadow, item: ShadowTask, older: list[ShadowTask], seen: Counter[str]
+) -> None:
     """Who is older than all others and lacks nothing is not passed for ever either.
 
     Starts are counted for one waiter at a time, so each that waited beside it may come before it.
@@ -73,7 +81,7 @@ def _pass_oldest(shadow: Shadow, item: Item, older: list[Item], seen: Counter[st
         )
 
 
-def _pass_due(shadow: Shadow, item: Item) -> None:
+def _pass_due(shadow: Shadow, item: ShadowTask) -> None:
     """Who holds others back goes first itself, whatever the priorities."""
     if item.may_close or item.may_reserve:
         return
@@ -83,7 +91,7 @@ def _pass_due(shadow: Shadow, item: Item) -> None:
             shadow.passed_due.append((item, due))
 
 
-def _overtake(shadow: Shadow, item: Item, other: Item) -> None:
+def _overtake(shadow: Shadow, item: ShadowTask, other: ShadowTask) -> None:
     other.overtaken += 1
     other.slots_seen = max(other.slots_seen, shadow.slots)
     limit = overtaking_limit(other.slots_seen)
@@ -96,7 +104,7 @@ def _overtake(shadow: Shadow, item: Item, other: Item) -> None:
         )
 
 
-def _out_of_its_way(shadow: Shadow, item: Item, other: Item) -> bool:
+def _out_of_its_way(shadow: Shadow, item: ShadowTask, other: ShadowTask) -> bool:
     """Whether by all estimates a task is done before what blocks the other one is gone."""
     ends = []
     for attempt in shadow.against(other, other.task.claims):
@@ -110,14 +118,14 @@ def _out_of_its_way(shadow: Shadow, item: Item, other: Item) -> bool:
     return bool(ends) and estimate is not None and shadow.now + estimate <= max(ends)
 
 
-def zombies_against(shadow: Shadow, item: Item) -> list[Attempt]:
+def zombies_against(shadow: Shadow, item: ShadowTask) -> list[ShadowAttempt]:
     """Attempts that are over but not gone and hold what the task needs, its own included."""
     certain = certain_zombies_against(shadow, item)
     short = sorted({c.resource for c in lacking(shadow, item, item.task.claims)})
     return certain + [a for name in short for a, _ in users(shadow, name) if a.over]
 
 
-def certain_zombies_against(shadow: Shadow, item: Item) -> list[Attempt]:
+def certain_zombies_against(shadow: Shadow, item: ShadowTask) -> list[ShadowAttempt]:
     """The same without amounts, of which a zombie may hold only a part."""
     own = [item.attempt] if item.attempt and item.attempt.over else []
     return own + [a for a in shadow.against(item, item.task.claims) if a.over]
@@ -144,7 +152,7 @@ def check(shadow: Shadow, kernel: Kernel | None, seen: Counter[str]) -> None:
 
 def _reservations(
     shadow: Shadow, kernel: Kernel | None, seen: Counter[str]
-) -> list[tuple[Item, tuple[Claim, ...]]]:
+) -> list[tuple[ShadowTask, tuple[Claim, ...]]]:
     for item in shadow.waiting():
         item.slots_seen = max(item.slots_seen, shadow.slots)
     if kernel is None:
@@ -162,12 +170,14 @@ def _reservations(
     return reserved
 
 
-def _held_back(shadow: Shadow, item: Item) -> bool:
+def _held_back(shadow: Shadow, item: ShadowTask) -> bool:
     """Whether a reservation keeps this task from starting."""
     return any(_stands_against(shadow, due, claims, item) for due, claims in shadow.reserved)
 
 
-def _stands_against(shadow: Shadow, older: Item, claims: tuple[Claim, ...], item: Item) -> bool:
+def _stands_against(
+    shadow: Shadow, older: ShadowTask, claims: tuple[Claim, ...], item: ShadowTask
+) -> bool:
     """Whether that reservation keeps this task from starting."""
     if older is item or older.ready is None or older.paused or item.exempt:
         return False
@@ -180,7 +190,7 @@ def _stands_against(shadow: Shadow, older: Item, claims: tuple[Claim, ...], item
     return any(c.resource in names for c in shadow.amounts(item.task.claims))
 
 
-def could_start(shadow: Shadow, item: Item) -> bool:
+def could_start(shadow: Shadow, item: ShadowTask) -> bool:
     """Whether nothing but a reservation keeps a waiting task from starting."""
     claims = item.task.claims
     if shadow.paused or item.paused or item.attempt is not None:
@@ -201,7 +211,7 @@ def _takes_ahead(shadow: Shadow, claims: tuple[Claim, ...]) -> bool:
     return any(c.resource in names for _, request in shadow.waits() for c in request.claims)
 
 
-def _could_resume(shadow: Shadow, attempt: Attempt, request: Request) -> bool:
+def _could_resume(shadow: Shadow, attempt: ShadowAttempt, request: ShadowRequest) -> bool:
     if attempt.needs_slot(request) and shadow.slots_taken() >= shadow.slots:
         return False
     if any(shadow.items[name].status is None for name in request.tasks):

@@ -18,8 +18,8 @@ from interlock.model.claim import Claim
 from interlock.model.limits import Rate
 from interlock.model.outcome import State
 from tests.simulation.kernel import answers, fairness, rules
-from tests.simulation.kernel.effects import Happenings
-from tests.simulation.kernel.shadow import Attempt, Item, Shadow, Taken, Violation
+from tests.simulation.kernel.effects import Effects
+from tests.simulation.kernel.shadow import Shadow, ShadowAttempt, ShadowTake, ShadowTask, Violation
 
 if TYPE_CHECKING:
     from interlock.kernel.kernel import Kernel
@@ -42,8 +42,8 @@ class Oracle:
         self.shadow.first_come = first_come
         self.shadow.zombies_hold_slots = zombies_hold_slots
         self.seen: Counter[str] = Counter()
-        self._happenings = Happenings(self.shadow, self.seen)
-        self._turn = rules.Turn(event.Tick())
+        self._effects = Effects(self.shadow, self.seen)
+        self._turn = rules.JudgedTurn(event.Tick())
 
     def observe(
         self,
@@ -56,15 +56,15 @@ class Oracle:
         shadow = self.shadow
         shadow.step += 1
         shadow.now = now
-        self._turn = self._happenings.turn = rules.Turn(stimulus)
+        self._turn = self._effects.turn = rules.JudgedTurn(stimulus)
         told_now = list(instructions)
         self.seen[type(stimulus).__name__] += 1
         parts = stimulus.reports if isinstance(stimulus, event.Reports) else (stimulus,)
         fresh = False
         for part in parts:
-            if self._happenings.is_fresh(part):
+            if self._effects.is_fresh(part):
                 fresh = True
-                self._happenings.take(part)
+                self._effects.take(part)
         if not fresh:
             self.seen["stale report"] += 1
             extra = [i for i in told_now if not isinstance(i, (told.Refused, told.SetTimer))]
@@ -117,11 +117,11 @@ class Oracle:
             case _:
                 assert_never(instruction)
 
-    def _start(self, item: Item, start: told.Start) -> None:
+    def _start(self, item: ShadowTask, start: told.Start) -> None:
         shadow = self.shadow
         fairness.started(shadow, item, self.seen)
         self.seen["needed in a drain"] += shadow.draining and item.parent is None
-        attempt = Attempt(item, start.attempt, start.token, shadow.now, item.task.claims)
+        attempt = ShadowAttempt(item, start.attempt, start.token, shadow.now, item.task.claims)
         item.attempts += 1
         item.ready = item.due = None
         item.attempt = shadow.alive[start.token] = attempt
@@ -131,7 +131,7 @@ class Oracle:
 
     def _take(self, claims: Iterable[Claim], token: int, request: int) -> None:
         for claim in self.shadow.rated(tuple(claims)):
-            taken = Taken(self.shadow.now, claim.amount, token, request)
+            taken = ShadowTake(self.shadow.now, claim.amount, token, request)
             self.shadow.taken[claim.resource].append(taken)
 
     def _stop(self, stop: told.Stop) -> None:
@@ -226,4 +226,4 @@ class Oracle:
                     raise Violation(f"S12: {item.id} waits to start before its backoff is over")
                 if early or not waits:
                     continue
-            self._happenings.is_ready(item)
+            self._effects.is_ready(item)

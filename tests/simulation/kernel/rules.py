@@ -12,7 +12,13 @@ from interlock.model.claim import Claim
 from interlock.model.outcome import State
 from tests.simulation.kernel.amounts import exceeding
 from tests.simulation.kernel.deadlock import depends_on_order, may_be_stuck, stuck
-from tests.simulation.kernel.shadow import Attempt, Item, Request, Shadow, Violation
+from tests.simulation.kernel.shadow import (
+    Shadow,
+    ShadowAttempt,
+    ShadowRequest,
+    ShadowTask,
+    Violation,
+)
 
 BROKEN = (State.FAILED, State.TIMED_OUT, State.CONFLICTED)
 """The ends that make a fail-fast group cancel its rest."""
@@ -20,7 +26,7 @@ UNSUCCESSFUL = (*BROKEN, State.CANCELLED, State.SKIPPED)
 """The ends that make dependents settle as skipped."""
 
 
-def timeout_at(attempt: Attempt) -> float:
+def timeout_at(attempt: ShadowAttempt) -> float:
     """When an attempt has had its time."""
     timeout = attempt.item.task.timeout
     return math.inf if timeout is None else attempt.started_at + timeout
@@ -53,7 +59,7 @@ def check_start(shadow: Shadow, start: told.Start) -> None:
 
 
 def check_grant(
-    shadow: Shadow, item: Item, claims: tuple[Claim, ...], told_now: told.Start | told.Resume
+    shadow: Shadow, item: ShadowTask, claims: tuple[Claim, ...], told_now: told.Start | told.Resume
 ) -> None:
     """Whether these claims exclude nothing that is held, and are not more than is left."""
     for holder in shadow.against(item, claims):
@@ -69,7 +75,7 @@ def check_grant(
         raise Violation(f"S10: {told_now} takes {claim}, more than its rate lets through now")
 
 
-def check_resume(shadow: Shadow, resume: told.Resume) -> tuple[Attempt, Request]:
+def check_resume(shadow: Shadow, resume: told.Resume) -> tuple[ShadowAttempt, ShadowRequest]:
     """Whether that attempt waits for this, and it is there; what it was."""
     attempt = shadow.alive.get(resume.token)
     if attempt is None or attempt.over or attempt.item.id != resume.task_id:
@@ -90,7 +96,7 @@ def check_resume(shadow: Shadow, resume: told.Resume) -> tuple[Attempt, Request]
     return attempt, request
 
 
-def check_deny(shadow: Shadow, deny: told.Deny) -> tuple[Attempt, Request]:
+def check_deny(shadow: Shadow, deny: told.Deny) -> tuple[ShadowAttempt, ShadowRequest]:
     """Whether that wait might never have ended; what it was."""
     attempt = shadow.alive.get(deny.token)
     request = attempt.requests.get(deny.request) if attempt else None
@@ -112,17 +118,17 @@ class Report(NamedTuple):
 
 
 @dataclass(slots=True)
-class Turn:
+class JudgedTurn:
     """What one `handle()` was about, as far as the rules after it ask."""
 
     stimulus: event.Stimulus
-    asked: set[Item] = field(default_factory=set)
+    asked: set[ShadowTask] = field(default_factory=set)
     """Tasks whose cancellation this very stimulus asks for."""
     reports: dict[str, Report] = field(default_factory=dict)
     """The outcomes that it brought, by task, where they still count."""
-    settled: list[Item] = field(default_factory=list)
-    asker: Attempt | None = None
-    request: Request | None = None
+    settled: list[ShadowTask] = field(default_factory=list)
+    asker: ShadowAttempt | None = None
+    request: ShadowRequest | None = None
     """What that attempt asked for in mid-flight."""
     took_slot: bool = False
     ended: list[int] = field(default_factory=list)
@@ -131,7 +137,7 @@ class Turn:
     """Tokens of the attempts that are gone since."""
 
 
-def check(shadow: Shadow, turn: Turn) -> None:
+def check(shadow: Shadow, turn: JudgedTurn) -> None:
     """Everything that must hold after a `handle()`."""
     taken = shadow.slots_taken()
     if turn.took_slot and taken > shadow.slots:
@@ -151,7 +157,7 @@ def check(shadow: Shadow, turn: Turn) -> None:
         raise Violation(f"S9: the wait of {attempt.item.id} in mid-flight can never end (deadlock)")
 
 
-def _check_open(shadow: Shadow, item: Item) -> None:
+def _check_open(shadow: Shadow, item: ShadowTask) -> None:
     """An unfinished task has no reason to be settled."""
     for dependency in item.task.after:
         if shadow.items[dependency].status in UNSUCCESSFUL:
@@ -164,7 +170,7 @@ def _check_open(shadow: Shadow, item: Item) -> None:
         raise Violation(f"S5: the attempt of {item.id} is over, but it has no outcome")
 
 
-def _check_outcome(item: Item, report: Report) -> None:
+def _check_outcome(item: ShadowTask, report: Report) -> None:
     """An outcome that was reported in time is the task's outcome."""
     if report.tries_again:
         if item.status is State.FAILED:
@@ -173,7 +179,7 @@ def _check_outcome(item: Item, report: Report) -> None:
         raise Violation(f"S5: {item.id} reported {report.status}, which is not its outcome")
 
 
-def _check_end(shadow: Shadow, item: Item, turn: Turn) -> None:
+def _check_end(shadow: Shadow, item: ShadowTask, turn: JudgedTurn) -> None:
     """A task that has settled had a reason to, and its attempt was told."""
     attempt = item.attempt
     if attempt and not attempt.stopped and not attempt.ended:
@@ -194,7 +200,7 @@ def _check_end(shadow: Shadow, item: Item, turn: Turn) -> None:
         raise Violation(f"S5: {item.id} settled as {item.status} without a reason")
 
 
-def _follows(item: Item) -> bool:
+def _follows(item: ShadowTask) -> bool:
     """Whether a task is cancelled because its parent is over or its group failed fast."""
     if item.parent is not None and (item.parent.over or item.parent.item.status is not None):
         return True

@@ -22,7 +22,7 @@ class Violation(Exception):
 
 
 @dataclass(slots=True, eq=False)
-class Request:
+class ShadowRequest:
     """What an attempt waits for in mid-flight; of what it withdrew, the kind `slot` is left."""
 
     kind: str
@@ -39,10 +39,10 @@ class Request:
 
 
 @dataclass(slots=True, eq=False)
-class Attempt:
+class ShadowAttempt:
     """An attempt that is alive: from its start until it is gone."""
 
-    item: Item
+    item: ShadowTask
     number: int
     token: int
     started_at: float
@@ -55,7 +55,7 @@ class Attempt:
     """Not of this run: something that holds its claims as a zombie does, and has no slot."""
     has_slot: bool = True
     """Lent out while it waits for claims, tasks or a person; back with the last resume."""
-    requests: dict[int, Request] = field(default_factory=dict)
+    requests: dict[int, ShadowRequest] = field(default_factory=dict)
     """What it waits for, by number: an agent may do several things at once."""
 
     @property
@@ -63,7 +63,7 @@ class Attempt:
         """Whether one of its requests is a question to a person."""
         return any(request.kind == "ask" for request in self.requests.values())
 
-    def needs_slot(self, request: Request) -> bool:
+    def needs_slot(self, request: ShadowRequest) -> bool:
         """Whether the answer to this request has to bring the slot back: to the last one."""
         others = (other for other in self.requests.values() if other is not request)
         return not self.has_slot and not any(other.lends for other in others)
@@ -75,15 +75,15 @@ class Attempt:
 
 
 @dataclass(slots=True, eq=False)
-class Item:
+class ShadowTask:
     """A task as the judge sees it."""
 
     task: Task
     submitted_at: float
-    parent: Attempt | None
-    group: Group | None
+    parent: ShadowAttempt | None
+    group: ShadowGroup | None
     status: State | None = None
-    attempt: Attempt | None = None
+    attempt: ShadowAttempt | None = None
     attempts: int = 0
     due: float | None = None
     paused: bool = False
@@ -130,27 +130,27 @@ class Item:
     def running(self) -> bool:
         return self.attempt is not None and not self.attempt.over and self.status is None
 
-    def above(self) -> Iterator[Attempt]:
+    def above(self) -> Iterator[ShadowAttempt]:
         """The attempts above it, nearest first: the one that submitted it, and so on."""
         attempt = self.parent
         while attempt is not None:
             yield attempt
             attempt = attempt.item.parent
 
-    def ancestors(self) -> Iterator[Item]:
+    def ancestors(self) -> Iterator[ShadowTask]:
         """The tasks above it, nearest first."""
         return (attempt.item for attempt in self.above())
 
 
 @dataclass(slots=True, eq=False)
-class Group:
+class ShadowGroup:
     """Tasks under a name, submitted together or one after the other while one is unfinished."""
 
     fail_fast: bool = False
     deadline: float | None = None
     failed: bool = False
     """A member broke after fail-fast was asked for."""
-    members: list[Item] = field(default_factory=list)
+    members: list[ShadowTask] = field(default_factory=list)
 
     @property
     def is_open(self) -> bool:
@@ -159,7 +159,7 @@ class Group:
 
 
 @dataclass(slots=True)
-class Taken:
+class ShadowTake:
     """An amount taken from a rate, which comes back when its window has passed."""
 
     at: float
@@ -206,13 +206,13 @@ class Shadow:
         self._levels: dict[str, int] = {}
         """What is throttled, and to how much."""
         self.quotas = dict(_quotas(rates))
-        self.items: dict[str, Item] = {}
-        self.open: dict[str, Item] = {}
+        self.items: dict[str, ShadowTask] = {}
+        self.open: dict[str, ShadowTask] = {}
         """The unfinished ones."""
-        self.alive: dict[int, Attempt] = {}
-        self.groups: dict[str, Group] = {}
+        self.alive: dict[int, ShadowAttempt] = {}
+        self.groups: dict[str, ShadowGroup] = {}
         """Those with unfinished members."""
-        self.taken: dict[str, list[Taken]] = {name: [] for name in self.quotas}
+        self.taken: dict[str, list[ShadowTake]] = {name: [] for name in self.quotas}
         self.held_until: dict[str, float] = {}
         self.paused = False
         self.draining = False
@@ -222,20 +222,20 @@ class Shadow:
         self.step = 0
         self.last_token = 0
         self.timer: float | None = None
-        self.reserved: list[tuple[Item, tuple[Claim, ...]]] = []
-        self.passed_due: list[tuple[Item, Item]] = []
+        self.reserved: list[tuple[ShadowTask, tuple[Claim, ...]]] = []
+        self.passed_due: list[tuple[ShadowTask, ShadowTask]] = []
         """Who started in this turn before one that holds others back."""
         """Who holds others back since the last step, and with which claims."""
 
     # Tasks
 
-    def unmet(self, item: Item) -> list[str]:
+    def unmet(self, item: ShadowTask) -> list[str]:
         """Dependencies that have not succeeded."""
         return [d for d in item.task.after if self.items[d].status is not State.SUCCEEDED]
 
-    def needed_for(self, names: Iterable[str]) -> set[Item]:
+    def needed_for(self, names: Iterable[str]) -> set[ShadowTask]:
         """These tasks, and whatever has to succeed before them, as far as it is unfinished."""
-        found: set[Item] = set()
+        found: set[ShadowTask] = set()
         todo = list(names)
         while todo:
             item = self.items[todo.pop()]
@@ -244,15 +244,15 @@ class Shadow:
                 todo += item.task.after
         return found
 
-    def below(self, item: Item) -> Iterator[Item]:
+    def below(self, item: ShadowTask) -> Iterator[ShadowTask]:
         """Unfinished tasks that came from it: children, their children, and so on."""
         return (other for other in self.open.values() if item in other.ancestors())
 
-    def waiting(self) -> list[Item]:
+    def waiting(self) -> list[ShadowTask]:
         """Tasks that have become ready and have not been started since."""
         return [i for i in self.open.values() if i.ready is not None and not i.running]
 
-    def state(self, item: Item) -> State:
+    def state(self, item: ShadowTask) -> State:
         """The state that the task is in."""
         if item.status is not None:
             return item.status
@@ -262,7 +262,7 @@ class Shadow:
             return State.WAITING
         return State.BLOCKED if item.due is None else State.RETRYING
 
-    def waits(self) -> Iterator[tuple[Attempt, Request]]:
+    def waits(self) -> Iterator[tuple[ShadowAttempt, ShadowRequest]]:
         """What attempts wait for in mid-flight."""
         for attempt in self.alive.values():
             if not attempt.over:
@@ -296,7 +296,7 @@ class Shadow:
         claims = tuple(claims)
         return self.counted(claims) + self.rated(claims)
 
-    def against(self, item: Item, claims: tuple[Claim, ...]) -> list[Attempt]:
+    def against(self, item: ShadowTask, claims: tuple[Claim, ...]) -> list[ShadowAttempt]:
         """Alive attempts whose claims exclude these, as `item` would hold them.
 
         Its own attempt and those of its ancestors do not count: that is the sub-grant.
@@ -328,7 +328,7 @@ class Shadow:
         """Alive attempts that hold a slot, zombies included unless they hold none."""
         return sum(map(self.is_seated, self.alive.values()))
 
-    def is_seated(self, attempt: Attempt) -> bool:
+    def is_seated(self, attempt: ShadowAttempt) -> bool:
         """Whether an attempt holds a slot."""
         return attempt.has_slot and (self.zombies_hold_slots or not attempt.over)
 

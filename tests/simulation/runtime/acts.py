@@ -12,7 +12,7 @@ from interlock.model.claim import Claim
 from interlock.model.task import Task
 from interlock.runtime.handle import Handle
 from interlock.runtime.runtime import Runtime
-from tests.simulation.runtime.record import Limit
+from tests.simulation.runtime.record import LimitChange
 from tests.simulation.runtime.story import Act
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Acts:
 
     def _set_capacity(self, runtime: Runtime, act: Act) -> None:
         runtime.set_capacity(act.name, act.amount)
-        self._record.limits.append(Limit(self._record.site.now(), act.name, act.amount))
+        self._record.limits.append(LimitChange(self._record.site.now(), act.name, act.amount))
 
     def _hold_rate(self, runtime: Runtime, act: Act) -> None:
         runtime.hold_rate("openai", float(act.amount))

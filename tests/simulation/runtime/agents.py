@@ -13,7 +13,7 @@ from interlock.runtime.context import TaskContext
 from interlock.testing.fake_agent import Action, FakeAgent, hangs, raises, reads, works, writes
 from interlock.testing.simulated_backends import Died
 from interlock.testing.site import Visit
-from tests.simulation.runtime.record import Taken
+from tests.simulation.runtime.record import RateTake
 from tests.simulation.runtime.story import RunPlan, RunStep
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ FINAL = frozenset({"give up", "exit", "interrupt", "out of memory"})
 """Ends after which there is no further attempt."""
 
 
-class Agents:
+class StoryAgents:
     """Makes fake agents for plans."""
 
     def __init__(self, play: Play) -> None:
@@ -153,7 +153,7 @@ class Agents:
         if taken is None:
             return
         now = self._record.site.now()
-        kept = [Taken(now, "openai", 1, []), Taken(now, "openai.tokens", step.amount, [])]
+        kept = [RateTake(now, "openai", 1, []), RateTake(now, "openai.tokens", step.amount, [])]
         self._record.taken += kept
         if step.seconds:
             await works(step.seconds)(visit)

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from interlock.model.claim import Mode
 from interlock.testing.site import NEVER, Moment, Visit
-from tests.simulation.runtime.record import Record
+from tests.simulation.runtime.record import RunRecord
 from tests.simulation.runtime.story import RunStory
 
 
-def over_a_limit(record: Record, lag: float) -> Iterator[str]:
+def over_a_limit(record: RunRecord, lag: float) -> Iterator[str]:
     """Nobody begins, or goes on after a wait, when there is nothing left for it."""
     for visit in record.site.visits:
         # Whoever got what it asked for at once has never lent out its slot.
@@ -27,7 +27,7 @@ def over_a_limit(record: Record, lag: float) -> Iterator[str]:
 
 
 def _over_capacity(
-    record: Record, visit: Visit, resource: str, at: Moment, lag: float
+    record: RunRecord, visit: Visit, resource: str, at: Moment, lag: float
 ) -> Iterator[str]:
     if all(each.resource != resource for each in record.limits):
         return
@@ -50,11 +50,11 @@ def _amount(visit: Visit, resource: str, at: Moment) -> int:
     return sum(claim.amount for claim in held if claim.mode is Mode.USE)
 
 
-def _is_above(record: Record, a: Visit, b: Visit) -> bool:
+def _is_above(record: RunRecord, a: Visit, b: Visit) -> bool:
     return a.task_id in record.site.above(b.task_id)
 
 
-def _most(record: Record, resource: str, at: Moment, lag: float) -> int:
+def _most(record: RunRecord, resource: str, at: Moment, lag: float) -> int:
     """The most there was of it when the start may have been decided."""
     changes = [each for each in record.limits if each.resource == resource]
     before = [each for each in changes if each.since.number <= at.number]
@@ -63,7 +63,7 @@ def _most(record: Record, resource: str, at: Moment, lag: float) -> int:
     return max([*recent, *earlier[-1:]])
 
 
-def over_a_rate(record: Record, story: RunStory) -> Iterator[str]:
+def over_a_rate(record: RunRecord, story: RunStory) -> Iterator[str]:
     """In no window is more taken than the quota, as far as was known when it was taken."""
     rate = story.limits.get("openai")
     if rate is None:

@@ -11,10 +11,10 @@ from interlock.model.event import Event, Kind
 from interlock.model.outcome import Outcome, State
 from interlock.testing.site import Moment
 from tests.simulation.runtime.play import Play
-from tests.simulation.runtime.record import Record
+from tests.simulation.runtime.record import RunRecord
 
 
-def settled(record: Record) -> dict[str, tuple[Moment, Outcome[Any]]]:
+def settled(record: RunRecord) -> dict[str, tuple[Moment, Outcome[Any]]]:
     """When which outcome was durable, by task."""
     return {e.task_id: (at, e.data) for at, e in record.events if e.kind is Kind.SETTLED}
 
@@ -40,7 +40,7 @@ def badly_settled(play: Play) -> Iterator[str]:
             yield f"5: somebody was told {told.outcome}, the journal has {end[1]}"
 
 
-def badly_numbered(record: Record) -> Iterator[str]:
+def badly_numbered(record: RunRecord) -> Iterator[str]:
     """The events of each run are numbered without gaps."""
     for events in _by_run(record):
         numbers = [event.number for event in events]
@@ -63,7 +63,7 @@ def badly_recorded(play: Play) -> Iterator[str]:
         yield f"5: who listened heard {len(heard)} of {len(first)} events, or in another order"
 
 
-def _by_run(record: Record) -> list[list[Event]]:
+def _by_run(record: RunRecord) -> list[list[Event]]:
     found: list[list[Event]] = []
     for _, event in record.events:
         if event.kind is Kind.RUN_STARTED:
@@ -72,7 +72,7 @@ def _by_run(record: Record) -> list[list[Event]]:
     return found
 
 
-def badly_told(record: Record) -> Iterator[str]:
+def badly_told(record: RunRecord) -> Iterator[str]:
     """Commit before effect: no agent runs, and nobody is told, before it is in the journal."""
     starts = {(e.task_id, e.data.attempt): at for at, e in record.events if e.kind is Kind.STARTED}
     for visit in record.site.visits:
@@ -87,7 +87,7 @@ def badly_told(record: Record) -> Iterator[str]:
             yield f"6: somebody was told how {task_id} ended before that was in the journal"
 
 
-def badly_ordered(record: Record) -> Iterator[str]:
+def badly_ordered(record: RunRecord) -> Iterator[str]:
     """No start before all dependencies have succeeded; who comes after a failure is skipped."""
     ends = settled(record)
     after = {each: _dependencies(asked.task) for each, asked in record.asked.items()}
@@ -117,7 +117,7 @@ def badly_ordered(record: Record) -> Iterator[str]:
                 yield f"9: {task_id} was skipped for nothing"
 
 
-def _slack(record: Record) -> float:
+def _slack(record: RunRecord) -> float:
     """How long it takes until something that was asked for is in the journal."""
     return record.journal_takes * 3 + 1e-6
 

@@ -24,8 +24,8 @@ from interlock.testing.site import NEVER
 from interlock.testing.virtual_loop import Fault, Hung, VirtualLoop
 from interlock.testing.virtual_run import VirtualRun, simulate
 from tests.simulation.runtime.acts import Acts
-from tests.simulation.runtime.agents import Agents
-from tests.simulation.runtime.record import Limit, Record, WatchedJournal
+from tests.simulation.runtime.agents import StoryAgents
+from tests.simulation.runtime.record import LimitChange, RunRecord, WatchedJournal
 from tests.simulation.runtime.story import RunPlan, RunStory
 
 MOST_STEPS = 30_000
@@ -44,13 +44,13 @@ class Play:
 
     def __init__(self, story: RunStory, faults: Sequence[Fault] = ()) -> None:
         self.story = story
-        self.record = Record(story.journal_takes)
+        self.record = RunRecord(story.journal_takes)
         self.handles: dict[str, Handle[Any]] = {}
         self.plans: dict[str, RunPlan] = {}
         self.runtime: Runtime | None = None
         self.result: VirtualRun[None] | None = None
         self.hung: Hung | None = None
-        self._agents = Agents(self)
+        self._agents = StoryAgents(self)
         self._acts = Acts(self)
         self._faults = [*faults, *([_Strike(self)] if story.strikes_at else [])]
         self._callers: list[asyncio.Task[None]] = []
@@ -115,8 +115,8 @@ class Play:
         record, story = self.record, self.story
         record.runs = 1
         now = record.site.now()
-        record.limits = [Limit(now, "slots", story.slots)]
-        record.limits += [Limit(now, name, amount) for name, amount in story.capacity.items()]
+        record.limits = [LimitChange(now, "slots", story.slots)]
+        record.limits += [LimitChange(now, name, amount) for name, amount in story.capacity.items()]
         async with self._runtime(0) as runtime:
             self.runtime = runtime
             try:
@@ -160,7 +160,7 @@ class Play:
         """The next run may not have what attempts of the first still hold."""
         self.record.runs = 2
         self.record.seen["second run"] += 1
-        self.record.limits.append(Limit(self.record.site.now(), "slots", 10**6))
+        self.record.limits.append(LimitChange(self.record.site.now(), "slots", 10**6))
         try:
             async with self._runtime(1) as runtime:
                 self.runtime = runtime

@@ -14,7 +14,7 @@ from interlock.model.task import Task
 from interlock.testing.site import NEVER, Moment, Site
 
 
-class Asked(NamedTuple):
+class AskedTask(NamedTuple):
     """A task as its submitter wrote it."""
 
     task: Task
@@ -22,7 +22,7 @@ class Asked(NamedTuple):
     run: int
 
 
-class Told(NamedTuple):
+class ToldOutcome(NamedTuple):
     """Somebody got an outcome."""
 
     outcome: Outcome[Any]
@@ -33,7 +33,7 @@ class Told(NamedTuple):
     """Whether it waited for nothing else."""
 
 
-class Limit(NamedTuple):
+class LimitChange(NamedTuple):
     """How much there was of something from a moment on."""
 
     since: Moment
@@ -41,7 +41,7 @@ class Limit(NamedTuple):
     amount: int
 
 
-class Taken(NamedTuple):
+class RateTake(NamedTuple):
     """What was taken from a rate; what was really used is told later."""
 
     at: Moment
@@ -50,16 +50,16 @@ class Taken(NamedTuple):
     used: list[tuple[Moment, int]]
 
 
-class Record:
+class RunRecord:
     """Filled in while a story is played; the judge reads it afterwards."""
 
     def __init__(self, journal_takes: float = 0.0) -> None:
         self.site = Site()
         self.journal_takes = journal_takes
-        self.asked: dict[str, Asked] = {}
-        self.told: list[Told] = []
-        self.limits: list[Limit] = []
-        self.taken: list[Taken] = []
+        self.asked: dict[str, AskedTask] = {}
+        self.told: list[ToldOutcome] = []
+        self.limits: list[LimitChange] = []
+        self.taken: list[RateTake] = []
         self.events: list[tuple[Moment, Event]] = []
         """What is durable, and since when."""
         self.followed: list[Event] = []
@@ -80,17 +80,17 @@ class Record:
 
     def ask(self, task: Task) -> None:
         """A task is about to be submitted."""
-        self.asked[task.id] = Asked(task, self.site.now(), self.runs)
+        self.asked[task.id] = AskedTask(task, self.site.now(), self.runs)
 
     def tell(self, outcome: Outcome[Any], asked: Moment, *, alone: bool = False) -> None:
         """Somebody got an outcome."""
-        self.told.append(Told(outcome, self.site.now(), asked, alone))
+        self.told.append(ToldOutcome(outcome, self.site.now(), asked, alone))
 
 
 class WatchedJournal(MemoryJournal):
     """A journal in memory that tells the record what became durable when; perhaps slowly."""
 
-    def __init__(self, record: Record, takes: float) -> None:
+    def __init__(self, record: RunRecord, takes: float) -> None:
         super().__init__()
         self._record = record
         self._takes = takes

@@ -173,7 +173,7 @@ class _RunStoryteller(Storyteller):
             found.append(uses("openai"))
         return tuple(found)
 
-    # Agents
+    # StoryAgents
 
     def _course(self, task: Task, place: str, depth: int) -> Course:
         dice = self.dice

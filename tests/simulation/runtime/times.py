@@ -10,14 +10,14 @@ from interlock.testing.site import NEVER, Visit
 from tests.simulation.runtime.agents import FINAL
 from tests.simulation.runtime.outcomes import settled
 from tests.simulation.runtime.play import Play
-from tests.simulation.runtime.record import Record
+from tests.simulation.runtime.record import RunRecord
 
 _A_BIT = 1e-6
 _KILLING = 0.5
 """How long it may take, when the grace is over, until those are gone that are killed."""
 
 
-def too_many_attempts(record: Record) -> Iterator[str]:
+def too_many_attempts(record: RunRecord) -> Iterator[str]:
     """Never more attempts than the task allows, one after the other, and all of them counted."""
     ends = settled(record)
     for task_id, asked in record.asked.items():

@@ -19,12 +19,12 @@ from interlock.model.event import Event, Kind
 from interlock.model.outcome import State
 from interlock.model.task import Task
 from interlock.testing.virtual_run import VirtualRun, simulate
-from tests.simulation.faulty_disk import Fault, FaultyDisk
+from tests.simulation.faulty_disk import DiskFault, FaultyDisk
 from tests.simulation.loop_writer import LoopWriter
 from tests.unit.journal.story import AGENT, KNOWN, Story
 
-PASSING = (Fault.ERROR, Fault.FULL, Fault.SHORT, Fault.UNSURE)
-CRASHES = (Fault.CRASH_BEFORE, Fault.CRASH_AFTER)
+PASSING = (DiskFault.ERROR, DiskFault.FULL, DiskFault.SHORT, DiskFault.UNSURE)
+CRASHES = (DiskFault.CRASH_BEFORE, DiskFault.CRASH_AFTER)
 
 
 class Program:
@@ -73,7 +73,9 @@ class Program:
         return run
 
 
-def strike(tmp_path: Path, fault: Fault, times: int = 1) -> list[tuple[Program, VirtualRun[None]]]:
+def strike(
+    tmp_path: Path, fault: DiskFault, times: int = 1
+) -> list[tuple[Program, VirtualRun[None]]]:
     """The program with the fault at each of its operations."""
     plain = Program(tmp_path / "plain.db", FaultyDisk())
     plain.simulate().value()
@@ -99,7 +101,7 @@ def found(program: Program) -> list[Event]:
 @pytest.mark.parametrize("times", [1, 8])
 @pytest.mark.parametrize("fault", PASSING)
 def test_a_fault_that_passes_costs_time_and_nothing_else(
-    tmp_path: Path, fault: Fault, times: int
+    tmp_path: Path, fault: DiskFault, times: int
 ) -> None:
     for program, run in strike(tmp_path, fault, times):
         run.value()
@@ -115,7 +117,7 @@ def test_a_fault_that_passes_costs_time_and_nothing_else(
 
 @pytest.mark.parametrize("fault", CRASHES)
 def test_a_crash_anywhere_loses_nothing_acknowledged_and_tears_no_turn(
-    tmp_path: Path, fault: Fault
+    tmp_path: Path, fault: DiskFault
 ) -> None:
     for program, run in strike(tmp_path, fault):
         assert run.crashed
@@ -129,7 +131,7 @@ def test_a_crash_anywhere_loses_nothing_acknowledged_and_tears_no_turn(
 
 @pytest.mark.parametrize("fault", CRASHES)
 def test_after_a_crash_anywhere_the_folded_tasks_tell_the_same_as_the_story(
-    tmp_path: Path, fault: Fault
+    tmp_path: Path, fault: DiskFault
 ) -> None:
     for program, _ in strike(tmp_path, fault):
         last = {
@@ -149,7 +151,7 @@ def test_after_a_crash_anywhere_the_folded_tasks_tell_the_same_as_the_story(
 
 
 def test_a_crashed_journal_is_opened_again_and_goes_on(tmp_path: Path) -> None:
-    for program, _ in strike(tmp_path, Fault.CRASH_AFTER):
+    for program, _ in strike(tmp_path, DiskFault.CRASH_AFTER):
         before = len(found(program))
 
         async def again(path: Path = program.path) -> int:
@@ -165,7 +167,7 @@ def test_a_crashed_journal_is_opened_again_and_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_stays_full_is_told_of_and_closing_says_what_is_lost(tmp_path: Path) -> None:
-    program = Program(tmp_path / "j.db", FaultyDisk(5, Fault.FULL, times=10**9))
+    program = Program(tmp_path / "j.db", FaultyDisk(5, DiskFault.FULL, times=10**9))
 
     async def main() -> None:
         journal = SqliteJournal(

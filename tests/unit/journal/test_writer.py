@@ -18,7 +18,7 @@ from interlock.journal.reader import Reader
 from interlock.journal.sqlite import SqliteJournal
 from interlock.journal.writer import Line
 from interlock.model.event import Kind
-from tests.simulation.faulty_disk import Fault, FaultyDisk
+from tests.simulation.faulty_disk import DiskFault, FaultyDisk
 from tests.unit.journal.story import KNOWN, Story, opened, run
 
 
@@ -84,7 +84,7 @@ def test_a_full_disk_is_told_of_once_and_once_that_there_is_room_again(tmp_path:
         def on_trouble(error: Exception | None) -> None:
             told.append((str(error), threading.current_thread().name))
 
-        disk = FaultyDisk(at=5, fault=Fault.FULL, times=4)
+        disk = FaultyDisk(at=5, fault=DiskFault.FULL, times=4)
         journal = await opened(tmp_path / "j.db", disk=disk, on_trouble=on_trouble)
         story = Story()
         for n in range(5):
@@ -100,7 +100,7 @@ def test_a_full_disk_is_told_of_once_and_once_that_there_is_room_again(tmp_path:
 
 def test_closing_on_a_disk_that_stays_full_does_not_hang_and_says_so(tmp_path: Path) -> None:
     async def main() -> None:
-        disk = FaultyDisk(at=5, fault=Fault.FULL, times=10**9)
+        disk = FaultyDisk(at=5, fault=DiskFault.FULL, times=10**9)
         journal = await opened(tmp_path / "j.db", disk=disk)
         done = asyncio.ensure_future(journal.append([Story().tell(Kind.LOGGED)]))
         with pytest.raises(InterlockError, match="could not be written"):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulation.faulty_disk import Fault, FaultyDisk, PowerCut
+from tests.simulation.faulty_disk import DiskFault, FaultyDisk, PowerCut
 
 
 @pytest.fixture
@@ -43,10 +43,10 @@ def test_without_a_plan_it_only_counts(connection: sqlite3.Connection, tmp_path:
 
 @pytest.mark.parametrize(
     ("fault", "message"),
-    [(Fault.ERROR, "I/O error"), (Fault.FULL, "full"), (Fault.SHORT, "I/O error")],
+    [(DiskFault.ERROR, "I/O error"), (DiskFault.FULL, "full"), (DiskFault.SHORT, "I/O error")],
 )
 def test_a_commit_that_fails_has_written_nothing(
-    connection: sqlite3.Connection, fault: Fault, message: str
+    connection: sqlite3.Connection, fault: DiskFault, message: str
 ) -> None:
     with pytest.raises(sqlite3.OperationalError, match=message):
         write(FaultyDisk(3, fault), connection)
@@ -56,13 +56,17 @@ def test_a_commit_that_fails_has_written_nothing(
 
 def test_an_unsure_commit_fails_and_is_written(connection: sqlite3.Connection) -> None:
     with pytest.raises(sqlite3.OperationalError):
-        write(FaultyDisk(3, Fault.UNSURE), connection)
+        write(FaultyDisk(3, DiskFault.UNSURE), connection)
     assert rows(connection) == 1
     connection.close()
 
 
-@pytest.mark.parametrize(("fault", "written"), [(Fault.CRASH_BEFORE, 0), (Fault.CRASH_AFTER, 1)])
-def test_a_crash_at_the_commit(connection: sqlite3.Connection, fault: Fault, written: int) -> None:
+@pytest.mark.parametrize(
+    ("fault", "written"), [(DiskFault.CRASH_BEFORE, 0), (DiskFault.CRASH_AFTER, 1)]
+)
+def test_a_crash_at_the_commit(
+    connection: sqlite3.Connection, fault: DiskFault, written: int
+) -> None:
     disk = FaultyDisk(3, fault)
     with pytest.raises(PowerCut):
         write(disk, connection)
@@ -73,7 +77,7 @@ def test_a_crash_at_the_commit(connection: sqlite3.Connection, fault: Fault, wri
 
 
 def test_it_goes_on_failing_as_often_as_told(connection: sqlite3.Connection) -> None:
-    disk = FaultyDisk(1, Fault.FULL, times=3)
+    disk = FaultyDisk(1, DiskFault.FULL, times=3)
     for _ in range(3):
         with pytest.raises(sqlite3.OperationalError):
             disk.execute(connection, "SELECT 1")
@@ -84,6 +88,6 @@ def test_it_goes_on_failing_as_often_as_told(connection: sqlite3.Connection) -> 
 
 def test_a_short_write_leaves_half_a_file_under_another_name(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="Input/output"):
-        FaultyDisk(1, Fault.SHORT).write_file(tmp_path / "f", b"12345678")
+        FaultyDisk(1, DiskFault.SHORT).write_file(tmp_path / "f", b"12345678")
     assert not (tmp_path / "f").exists()
     assert (tmp_path / ".f.partial").read_bytes() == b"1234"
