@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlock.kernel import admission as admission_module
+from interlock.kernel import overtaking
 from interlock.kernel.admission import Admission
 from interlock.kernel.table import Table
 from tests.simulation.planting import Bugs
@@ -77,6 +77,6 @@ def _(original: Any) -> Any:
     return lambda self, waiter, priority: self._rekey(waiter, (-priority, *waiter.item[0][1:]))
 
 
-@BUGS.plant("patterns are passed by whoever starts near them", admission_module, "conflicts_at")
+@BUGS.plant("patterns are passed by whoever starts near them", overtaking, "conflicts_at")
 def _(original: Any) -> Any:
     return lambda point, waiter, place, writes: True
