@@ -225,3 +225,15 @@ async def test_nothing_is_logged_below_the_level_that_is_asked_for(written: io.B
         await rt.submit(lambda: 1)
         await rt.submit(fails)
     assert [line["event"] for line in lines(written)] == ["settled"]
+
+
+def test_fields_that_a_system_adds_are_shown_in_both_formats(
+    written: io.BytesIO, printed: io.BytesIO
+) -> None:
+    LOGGER.warning("cron_missed", extra={"job": "nightly build", "due": 7, "event": "kept"})
+    (line,) = lines(written)
+    assert (line["event"], line["level"]) == ("cron_missed", "warning")
+    assert (line["job"], line["due"]) == ("nightly build", 7)
+    assert set(line) == {"at", "level", "event", "job", "due"}
+    text = printed.getvalue().decode()
+    assert text.endswith('WARNING cron_missed job="nightly build" due=7 event=kept\n')

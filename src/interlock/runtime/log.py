@@ -1,4 +1,9 @@
-"""The structured log: the message is the event's kind, everything else is a field."""
+"""The one structured log: the message is a constant, everything else is a field.
+
+Every room that logs uses LOGGER from here. Fields of a run are in `record.interlock`, a dict, where
+they cannot clash with what `logging` itself keeps in a record. The formatters also show fields that
+were given as plain `extra={"job": ...}`, as systems and programs do.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +20,9 @@ from interlock.model.outcome import Outcome, State
 from interlock.model.redaction import Redaction
 
 LOGGER = logging.getLogger("interlock")
+
+_OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "interlock", "taskName"}
+"""Attributes that are not fields: those that `logging` gives every record."""
 
 _LEVELS = {
     Kind.RUN_STARTED: logging.INFO,
@@ -33,31 +41,31 @@ _BAD = {State.FAILED: logging.ERROR, State.CONFLICTED: logging.ERROR}
 
 
 class Log:
-    """Writes events to the standard logger `interlock`; its handlers decide what follows."""
+    """Writes the events of one run to the standard logger `interlock`."""
 
     def __init__(self, run_id: str, redaction: Redaction) -> None:
         self._run_id = run_id
         self._redaction = redaction
 
     def is_on(self) -> bool:
-        """Whether anybody wants to read anything."""
+        """Whether any line could reach a handler: if not, events need not be made at all."""
         return LOGGER.hasHandlers() and LOGGER.isEnabledFor(logging.ERROR)
 
     def write(self, events: Sequence[Event]) -> None:
-        """Log what happened."""
+        """Log events, each at the level of its kind."""
         for event in events:
             level = _level(event)
             if LOGGER.isEnabledFor(level):
                 self._write(level, event.kind, {"task": event.task_id, **_brief(event)})
 
     def listener_failed(self, listener: Callable[..., Any], error: BaseException) -> None:
-        """A listener raised; it is called again for the next event all the same."""
+        """A listener raised. It is called again for the next event."""
         self._write(logging.ERROR, "listener_failed", {"listener": _name(listener)}, error)
 
     def callback_failed(
         self, task_id: str, callback: Callable[..., Any], error: BaseException
     ) -> None:
-        """What was to be called at the end of a task raised; the run goes on all the same."""
+        """A function that was to be called at the end of a task raised. The run continues."""
         about = {"task": task_id, "callback": _name(callback)}
         self._write(logging.ERROR, "callback_failed", about, error)
 
@@ -66,7 +74,7 @@ class Log:
         self._write(logging.ERROR, "workspace_not_released", {"task": task_id}, error)
 
     def unbound(self, tasks: tuple[str, ...]) -> None:
-        """Tasks of a run that was taken up, and that the program did not bring again."""
+        """Unfinished tasks of a resumed run that the program did not submit again."""
         LOGGER.warning(
             "tasks of an unfinished run were not submitted again, and it stays open: %s",
             ", ".join(tasks),
@@ -74,7 +82,7 @@ class Log:
         )
 
     def interrupted(self, running: int, grace: float) -> None:
-        """A signal came. In words: it is seen by a person at a terminal, and mostly nobody else."""
+        """A signal came. In words, because it is mostly read by a person at a terminal."""
         LOGGER.warning(
             "interrupted: %d attempts may finish, for at most %g s; a second signal stops them",
             running,
@@ -83,7 +91,7 @@ class Log:
         )
 
     def passed_over(self, run_id: str) -> None:
-        """There is an unfinished run, and this is a new one."""
+        """The journal has an unfinished run, and this is a new one."""
         LOGGER.warning(
             "run %s was not finished, and this is a new one; resume=%r takes it up",
             run_id,
@@ -92,14 +100,14 @@ class Log:
         )
 
     def trouble(self, error: Exception | None) -> None:
-        """The journal cannot be written: nothing starts, and nothing is lost, until it can be."""
+        """The journal cannot be written, so nothing starts until it can; None: it can again."""
         if error is None:
             self._write(logging.INFO, "journal_works_again", {})
         else:
             self._write(logging.ERROR, "journal_stuck", {"reason": str(error)})
 
     def broken(self, error: BaseException) -> None:
-        """A bug of ours."""
+        """The run was ended by a bug of ours."""
         self._write(logging.CRITICAL, "run_broken", {}, error)
 
     def _write(
@@ -112,8 +120,8 @@ class Log:
         }
         try:
             LOGGER.log(level, str(message), exc_info=error, extra={"interlock": about})
-        except Exception:  # noqa: BLE001 - a stranger's handler or filter must not hurt the run
-            if logging.raiseExceptions:  # as the handlers of `logging` do it themselves
+        except Exception:  # noqa: BLE001 - a handler of the program must not hurt the run
+            if logging.raiseExceptions:  # as the handlers of `logging` do themselves
                 traceback.print_exc()
 
 
@@ -158,25 +166,30 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line."""
+    """One JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         line = {"at": at, "level": record.levelname.lower(), "event": record.getMessage()}
-        line |= dict(_about(record))
+        # A field cannot replace what every line has.
+        line |= {name: value for name, value in _about(record) if name not in line}
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
         text = json.dumps(line, ensure_ascii=False, default=str)
-        # Names of files that are no UTF-8 could not be written anywhere.
+        # File names that are not UTF-8 could not be written to any stream.
         return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _about(record: logging.LogRecord) -> Iterator[tuple[str, Any]]:
+    """The fields of a record, those of the run first."""
     yield from getattr(record, "interlock", {}).items()
+    for name, value in vars(record).items():
+        if name not in _OWN:
+            yield name, value
 
 
 def _quoted(value: Any) -> str:
     text = str(value)
     plain = text.isprintable() and not any(each in text for each in ' "=')
-    # What cannot be printed is escaped: it may be a command to the terminal, or no text at all.
+    # Unprintable text is escaped: it may be a command to the terminal.
     return text if plain and text else json.dumps(text, ensure_ascii=not text.isprintable())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
@@ -28,6 +29,7 @@ from interlock import (
     UsageError,
 )
 from interlock.patterns.cron import cron_house
+from interlock.runtime.log import JsonFormatter, TextFormatter
 from interlock.runtime.ports import Ports
 from interlock.testing.virtual_run import simulate
 from tests.unit.patterns.clocks import MONDAY, ports_from
@@ -452,6 +454,24 @@ def test_jobs_begin_anew_when_a_clock_that_was_far_ahead_is_put_right(
     assert other["next_run"] == datetime(2027, 1, 1, tzinfo=UTC)
     said = [each for each in caplog.records if each.getMessage() == "cron_clock_set_back"]
     assert [vars(each)["job"] for each in said] == ["job", "other"]
+
+
+def test_warnings_of_a_job_name_it_in_both_formats_of_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def main(cron: CronScheduler, ahead: list[float]) -> None:
+        cron.add("nightly", "* * * * *", Diary(), misfire_grace=1)
+        async with cron:
+            await asyncio.sleep(90)
+            ahead[0] = 3600.0
+            await asyncio.sleep(120)
+
+    jumping(main)
+    missed = [each for each in caplog.records if each.getMessage() == "cron_missed"]
+    assert missed
+    assert " WARNING cron_missed job=nightly " in TextFormatter().format(missed[0])
+    line = json.loads(JsonFormatter().format(missed[0]))
+    assert (line["event"], line["job"]) == ("cron_missed", "nightly")
 
 
 def test_times_that_come_again_on_a_clock_that_is_set_back_by_hours_are_run_again() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import tzinfo
@@ -24,11 +23,10 @@ from interlock.patterns.cron.recall import recall
 from interlock.patterns.cron.roster import Roster
 from interlock.runtime.handle import Handle
 from interlock.runtime.limits.options import MaxParallel, slots_of
+from interlock.runtime.log import LOGGER
 from interlock.runtime.ports import Ports
 from interlock.runtime.runtime import Runtime
 from interlock.runtime.shielded import shielded_to_completion
-
-LOGGER = logging.getLogger("interlock")
 
 Entries = list[dict[str, Any]]
 
@@ -358,7 +356,8 @@ class CronScheduler:
                 for each in firings:
                     self._submit(runtime, [each], now)
                 return
-            LOGGER.error("cron_refused", exc_info=error)
+            job_id = firings[0][0].job_id
+            LOGGER.error("cron_refused", exc_info=error, extra={"job": job_id})
             self._ended(refused(firings[0][0], error, now))
             return
         for (firing, _), handle in zip(firings, handles, strict=True):

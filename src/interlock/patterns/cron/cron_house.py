@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
@@ -11,13 +10,13 @@ from interlock.errors import InterlockError, NotRunning, ShuttingDown
 from interlock.patterns.cron.book import Book
 from interlock.patterns.cron.job import name_of
 from interlock.patterns.cron.recall import abandon
+from interlock.runtime.log import LOGGER
 from interlock.runtime.loop_thread import LoopThread
 from interlock.runtime.runtime import Runtime
 from interlock.runtime.shared import SharedRuntime
 
 T = TypeVar("T")
 
-LOGGER = logging.getLogger("interlock")
 RENEWED_AFTER = 1_000
 """A run knows the ids of all its tasks, a journal forgets and takes up runs as a whole, and a
 scheduler has no end: after so many tasks it begins a new run, in a moment in which nothing is under

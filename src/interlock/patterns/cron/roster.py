@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,8 +12,7 @@ from interlock.patterns.cron.clock import SET_BACK
 from interlock.patterns.cron.job import Job
 from interlock.patterns.cron.owed import Owed, owed
 from interlock.patterns.cron.schedule import Schedule
-
-LOGGER = logging.getLogger("interlock")
+from interlock.runtime.log import LOGGER
 
 
 class Roster:
