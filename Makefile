@@ -16,7 +16,7 @@ WORKERS ?= 2
 
 BIN  := $(VENV)/bin
 PINS := requirements/dev.txt
-CODE := $(wildcard src tests bench examples)
+CODE := $(wildcard src tests bench examples tools)
 
 TOOLS   := $(VENV)/.tools-installed
 PROJECT := $(VENV)/.project-installed
@@ -27,7 +27,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
-.PHONY: help install demo test check format lint types layering fix bench simulate kill-test clean
+.PHONY: help install demo test check format lint types layering fix bench simulate kill-test docs clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 \2/p' $(MAKEFILE_LIST) \
@@ -83,6 +83,11 @@ simulate: install ## run SEEDS=10000 worlds and RUNS=2000 runs; SEED=n replays o
 
 kill-test: install ## kill a real coordinator KILLS=1000 times, restart and judge it
 	@$(BIN)/python -m tests.faults.kill_driver --kills $(KILLS) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+docs: install ## write again what is generated: docs/commands.md, docs/run.svg, the schemas
+	$(BIN)/python -m tools.commands_reference
+	$(BIN)/python -m tools.plan_schemas
+	PYTHONPATH=examples $(BIN)/python -m tools.run_picture docs/run.svg
 
 clean: ## remove virtual environments and caches
 	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

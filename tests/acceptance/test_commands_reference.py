@@ -16,9 +16,9 @@ import pytest
 
 from interlock.service.exit_codes import ExitCode
 from interlock.views.cli.app import COMMANDS, make_app, run_app
-from interlock.views.cli.reference import FILE, RENEW, page
-from interlock.views.cli.reference_facts import FILES
 from tests.acceptance import documents
+from tools.commands_reference import FILE, RENEW, page
+from tools.reference_facts import FILES
 
 TEXT = documents.read(str(FILE))
 VIEWS = documents.ROOT / "src" / "interlock" / "views"

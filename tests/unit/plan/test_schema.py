@@ -10,9 +10,9 @@ import jsonschema
 import pytest
 import yaml
 
-from interlock.plan import schema
 from tests.unit.plan import files, test_plan, test_project
 from tests.unit.plan.test_broken_files import PLANS, PROJECTS, Case, titled
+from tools import plan_schemas as schema
 
 PROJECT = jsonschema.Draft202012Validator(schema.project_schema())
 PLAN = jsonschema.Draft202012Validator(schema.plan_schema())
@@ -38,7 +38,7 @@ _Modern.yaml_implicit_resolvers = {
 
 
 def test_the_files_of_the_package_are_those_of_the_tables(tmp_path: Path) -> None:
-    """After a change of the tables: `python -m interlock.plan.schema`."""
+    """After a change of the tables: `python -m tools.plan_schemas`."""
     for written in schema.write_schemas(tmp_path):
         shipped = schema.FOLDER / written.name
         assert shipped.read_text(encoding="utf-8") == written.read_text(encoding="utf-8")

@@ -17,10 +17,10 @@ from interlock.views.cli.graph_text import dot, mermaid
 from interlock.views.cli.graph_tree import tree
 from interlock.views.terminal.explanation import render_explanation
 from interlock.views.terminal.frame import frame
-from interlock.views.terminal.picture import svg
 from interlock.views.terminal.status import status
 from interlock.views.terminal.summary import summary
 from tests.unit.views.runs import HOSTILE, every_state, hostile, many, text_of, why
+from tools.run_svg import svg
 
 FACTS = hostile(every_state())
 WHY = Explanation(

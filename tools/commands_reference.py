@@ -1,4 +1,4 @@
-"""Writes docs/commands.md from the program: `python -m interlock.views.cli.reference`."""
+"""Writes docs/commands.md from the program: `python -m tools.commands_reference`."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ import typer
 from typer.models import ArgumentInfo, OptionInfo
 
 from interlock.views.cli.app import COMMANDS, HELP
-from interlock.views.cli.reference_facts import facts
-from interlock.views.cli.reference_json import names_in_json
+from tools.reference_facts import facts
+from tools.reference_json import names_in_json
 
 FILE = Path("docs/commands.md")
-RENEW = "python -m interlock.views.cli.reference"
+RENEW = "python -m tools.commands_reference"
 
 _HEAD = f"""\
 # The command line: reference
 
-Written from the program by `{RENEW}`, in the folder of the checkout. The
-[tutorial](tutorial.md) shows most of it at work; files are explained in [plan.md](plan.md), and
-what to do when something is in the way in [troubleshooting.md](troubleshooting.md).
+Generated from the program by `{RENEW}`, run at the root of the repository. The
+[tutorial](tutorial.md) shows most commands in use, [plan.md](plan.md) explains the files, and
+[troubleshooting.md](troubleshooting.md) says what to do when something goes wrong.
 
 {{purpose}}
 
-Every command works in the nearest folder above with an `interlock.yaml` or a journal, and has
-`--help`. Commands that look work beside a run and after it; those that steer need one that goes on.
+Every command has `--help`. It works in the project of the current folder: the nearest folder above
+with an `interlock.yaml` or a journal. Commands that only read work during a run and after it;
+commands that control a run need one that is going on.
 """
 
 
@@ -39,27 +40,27 @@ class Parameter:
     """An argument or an option of a command."""
 
     def __init__(self, name: str, hint: Any, default: Any) -> None:
-        self.kind, info = _taken_apart(hint)
+        self.kind, info = _split_annotation(hint)
         self.name = name
         self.default = default
         self.help: str = info.help or ""
         self.is_option = isinstance(info, OptionInfo)
         self.is_list = get_origin(self.kind) is list
-        # In an annotation the first name stands where otherwise a default would.
+        # In an annotation, Typer keeps the first name in the place of the default.
         named = (info.default, *(info.param_decls or ()))
         self._declared = [each for each in named if isinstance(each, str)]
 
     @property
     def usage(self) -> str:
-        """An argument as it stands in a line."""
+        """An argument as it stands in the usage line."""
         name = self.name.upper() + ("..." if self.is_list else "")
         return name if self.default is inspect.Parameter.empty else f"[{name}]"
 
     @property
     def row(self) -> str:
-        """Its row in the table."""
+        """Its row in the table of the command."""
         spelled = ", ".join(f"`{each}`" for each in self._spelled())
-        return f"| {spelled} | {self.help}{self._otherwise()} |"
+        return f"| {spelled} | {self.help}{self._default()} |"
 
     def _spelled(self) -> list[str]:
         if not self.is_option:
@@ -75,12 +76,12 @@ class Parameter:
         is_one_of = isinstance(self.kind, type) and issubclass(self.kind, StrEnum)
         return "/".join(self.kind) if is_one_of else ""
 
-    def _otherwise(self) -> str:
+    def _default(self) -> str:
         plain = self.default in (None, False, inspect.Parameter.empty)
-        return "" if plain else f" Otherwise `{self.default}`."
+        return "" if plain else f" Default: `{self.default}`."
 
 
-def _taken_apart(hint: Any) -> tuple[Any, OptionInfo | ArgumentInfo]:
+def _split_annotation(hint: Any) -> tuple[Any, OptionInfo | ArgumentInfo]:
     kind, *notes = get_args(hint)
     if isinstance(kind, UnionType):
         kind = next(each for each in get_args(kind) if each is not type(None))
@@ -88,7 +89,7 @@ def _taken_apart(hint: Any) -> tuple[Any, OptionInfo | ArgumentInfo]:
 
 
 def parameters(function: Callable[..., Any]) -> list[Parameter]:
-    """What a command takes."""
+    """The arguments and options of a command."""
     hints = get_type_hints(function, include_extras=True)
     return [
         Parameter(name, hints[name], parameter.default)
@@ -98,7 +99,7 @@ def parameters(function: Callable[..., Any]) -> list[Parameter]:
 
 
 def commands() -> Iterator[tuple[str, dict[str, Callable[..., Any]]]]:
-    """What the commands of each file are for, and the commands by their names."""
+    """For each file of commands: what they are for, and the commands by name."""
     for file, names in COMMANDS.items():
         app = typer.Typer()
         module = import_module(file)
@@ -132,6 +133,6 @@ def _command(name: str, function: Callable[..., Any]) -> str:
 
 if __name__ == "__main__":
     if not FILE.parent.is_dir():
-        sys.exit(f"there is no folder {FILE.parent}/ here; run this in the folder of the checkout")
+        sys.exit(f"there is no folder {FILE.parent}/ here; run this at the root of the repository")
     FILE.write_text(page(), encoding="utf-8")
     print(f"Wrote {FILE}.")

@@ -1,4 +1,4 @@
-"""What programs rely on, for the reference: exit codes, variables, files."""
+"""Sections of the reference on what programs rely on: exit codes, variables, files."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A picture of a real run for the README: `python examples/picture.py docs/run.svg`.
+"""Draws a real run for the README: `PYTHONPATH=examples python -m tools.run_picture docs/run.svg`.
 
-Runs the plan of the demo in a scratch folder, and draws the moment at which most is going on.
+It runs the plan of the demo in a scratch folder and draws the moment at which most is going on.
 """
 
 from __future__ import annotations
@@ -20,39 +20,39 @@ from interlock.plan.project_file import load_project
 from interlock.service.coordinator import ProjectCoordinator, WatchedRun, carry_out
 from interlock.service.project_folder import ProjectFolder
 from interlock.service.run_request import RunRequest
-from interlock.views.terminal.picture import svg
+from tools.run_svg import svg
 
 
-class Photographer:
-    """Watches a run, and keeps the moment at which the most different things happen."""
+class BestMoment:
+    """Watches a run and keeps the moment at which the most different things happen."""
 
     def __init__(self) -> None:
         self.best: tuple[int, RunFacts, dict[str, Explanation | None]] | None = None
-        self._look: WatchedRun | None = None
+        self._run: WatchedRun | None = None
 
-    def begin(self, look: WatchedRun) -> None:
-        self._look = look
+    def begin(self, run: WatchedRun) -> None:
+        self._run = run
 
     def event(self, event: Event) -> None:
-        if self._look is None:
+        if self._run is None:
             return
-        facts = self._look.facts()
+        facts = self._run.facts()
         waiting = [task for task in facts.tasks if task.state in (State.WAITING, State.RETRYING)]
         running = [task for task in facts.tasks if task.state is State.RUNNING]
-        whys = {task.id: self._look.why(task.id) for task in waiting}
-        kept_apart = sum(_by_a_claim(why) for why in whys.values())
-        worth = 3 * len(running) + 4 * kept_apart + (facts.progress.retrying > 0)
+        whys = {task.id: self._run.why(task.id) for task in waiting}
+        waiting_for_claims = sum(_waits_for_claim(why) for why in whys.values())
+        worth = 3 * len(running) + 4 * waiting_for_claims + (facts.progress.retrying > 0)
         if self.best is None or worth > self.best[0]:
             self.best = worth, facts, whys
 
     def give_up(self) -> None:
-        """There was nothing to see."""
+        """Nothing to do: there was nothing to see."""
 
     def end(self, *, hurry: bool = False) -> None:
-        """The best moment was seen."""
+        """Nothing to do: the best moment has been kept."""
 
 
-def _by_a_claim(why: Explanation | None) -> bool:
+def _waits_for_claim(why: Explanation | None) -> bool:
     return why is not None and any(isinstance(each, HeldClaim) for each in why.reasons)
 
 
@@ -64,7 +64,7 @@ def main(target: str) -> None:
         place.make()
         project = load_project(folder / "interlock.yaml")
         plan = load_plan(folder / "plan.yaml", project)
-        watcher = Photographer()
+        watcher = BestMoment()
         os.chdir(folder)
         request = RunRequest(plan="plan.yaml")
         carry_out(ProjectCoordinator(place, project, plan, request, watcher), place)

@@ -16,9 +16,9 @@ from interlock.model.progress import Progress
 from interlock.model.why import REASONS, Explanation
 from interlock.views.cli.doctor import Finding
 from interlock.views.cli.facts_json import progress_json, run_json, task_json
-from interlock.views.cli.reference_facts import table
 from interlock.views.cli.why_json import explanation_json
 from interlock.views.terminal.event_lines import event_json
+from tools.reference_facts import table
 
 _RUN = {
     "run_id": "the name of the run",

@@ -1,4 +1,4 @@
-"""A picture of a run: one frame of the live view as SVG, for a README or a report."""
+"""Draws one frame of the live view as SVG, for a README or a report."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _THEME = TerminalTheme(
     ],
 )
 
-# Without the fonts that Rich has fetched from elsewhere: a picture must not call home. Every text
-# says how long it is, so that any font of equal widths keeps the columns.
+# Rich's own format fetches fonts from another host; a picture must not. Every text carries its
+# length, so any monospaced font keeps the columns.
 _FORMAT = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">
 <title>TITLE</title>
@@ -59,7 +59,7 @@ _FORMAT = """\
 
 
 def svg(facts: RunFacts, why: Why, *, width: int = 100, height: int = 26, title: str = "") -> str:
-    """The run at this moment, as a terminal of this size would show it."""
+    """Return the run at this moment as a terminal of this size would show it."""
     console = Console(
         file=io.StringIO(),
         record=True,

@@ -1,7 +1,7 @@
-"""The JSON Schemas of the two files, for editors: made from the tables that the readers use.
+"""Writes the JSON Schemas of project and plan files, for editors: `python -m tools.plan_schemas`.
 
-`schemas/` has them as files; after a change of the tables, `python -m interlock.plan.schema` writes
-them again.
+They are made from the tables by which the files are read. The package ships them in
+`src/interlock/plan/schemas/`; run this after a change of the tables.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 from interlock.plan.file_keys import LISTED_TASK, NAMED_TASK, PLAN, PROJECT
 from interlock.plan.scalar_kinds import Schema
 
-FOLDER: Final = Path(__file__).parent / "schemas"
+FOLDER: Final = Path(__file__).parents[1] / "src" / "interlock" / "plan" / "schemas"
 PROJECT_SCHEMA: Final = "project.schema.json"
 PLAN_SCHEMA: Final = "plan.schema.json"
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -36,7 +36,7 @@ def plan_schema() -> Schema:
 
 
 def write_schemas(folder: Path) -> list[Path]:
-    """Write both schemas into a folder; the files."""
+    """Write both schemas into a folder and return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for name, schema in ((PROJECT_SCHEMA, project_schema()), (PLAN_SCHEMA, plan_schema())):
