@@ -253,7 +253,7 @@ def test_an_unknown_task_or_nobody_who_knows_it_is_an_error() -> None:
         def get_task(self, task_id: Any) -> Any:
             raise OSError("disk")
 
-    for manager, said in ((Store(), "knows no task"), (None, "get_task"), (Broken(), "disk")):
+    for manager, said in ((Store(), "has no task"), (None, "get_task"), (Broken(), "disk")):
         with pytest.raises(OrchestratorException, match=said):
             Orchestrator(CONFIG, manager, Worker, None).execute_task("U")
     given = Orchestrator(CONFIG, None, Worker, None).execute_task({"id": 5, "title": "a small one"})

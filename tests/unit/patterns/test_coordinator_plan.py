@@ -95,7 +95,7 @@ def test_nobody_can_depend_on_a_later_group_or_on_what_has_none() -> None:
     said = _refused(OrchestratorException, [part(1, 1, 2), part(2, 2)])
     assert "subtask 1 ('s1') in group 1 depends on subtask 2 ('s2')" in said
     said = _refused(OrchestratorException, [part(1, 1, 2), part(2)])
-    assert "which comes later, in no group" in said
+    assert "which runs later, in no group" in said
 
 
 def test_wrong_dependencies_and_ids_are_named() -> None:

@@ -192,7 +192,7 @@ def test_a_state_manager_that_seems_cancelled_does_no_harm() -> None:
 def test_a_coordinator_that_lasts_keeps_only_the_latest_outcomes_and_records(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("interlock.patterns.coordinator.coordinator._KEPT", 3)
+    monkeypatch.setattr("interlock.patterns.coordinator.coordinator._MAX_OUTCOMES", 3)
 
     async def main() -> None:
         team = Team(s29=sleeps(50), s30=sleeps(50))

@@ -1,4 +1,4 @@
-"""One call of a coordinator: its tasks in the Runtime, and what becomes of them."""
+"""One call of a coordinator: its tasks in the Runtime, their states and their results."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from interlock.patterns.coordinator.subtask_results import record_of, result_of
 from interlock.runtime.context import TaskContext
 from interlock.runtime.runtime import Runtime
 
-_BESIDE = uses("tests run alone")
-_ALONE = uses("tests run alone", exclusive=True)
-"""Every subtask holds this name; a test holds it alone, whatever else is decided."""
-_ENOUGH = 3
-"""So many subtasks of a complexity say more than what somebody has guessed."""
+_SHARED_CLAIM = uses("tests run alone")
+_EXCLUSIVE_CLAIM = uses("tests run alone", exclusive=True)
+"""Every subtask claims this name; a test claims it exclusively, in every strategy."""
+_ENOUGH_HISTORY = 3
+"""So many measured subtasks of a complexity are a better estimate than the caller's."""
 
 
 @dataclass(frozen=True)
 class GroupEnd:
-    """An agent that waits until all of a group have ended, however; the next group comes after."""
+    """An agent that waits until a group has ended; the subtasks of the next group depend on it."""
 
     task_ids: tuple[str, ...]
 
@@ -42,9 +42,9 @@ class GroupEnd:
 
 
 class CoordinatedCall:
-    """What is known of a call from before its submission until all its subtasks have ended.
+    """The state of a call from before its submission until all of its subtasks have ended.
 
-    `tell` is called on the event loop with each note, in the order in which things happened.
+    `on_update` is called on the event loop with each update, in order.
     """
 
     def __init__(
@@ -52,44 +52,42 @@ class CoordinatedCall:
         groups: list[SubtaskGroup],
         parent: Any,
         context: Mapping[str, Any],
-        life: AgentLifecycle,
+        lifecycle: AgentLifecycle,
         settings: Settings,
-        tell: Callable[[StateUpdate], None],
+        on_update: Callable[[StateUpdate], None],
         *,
-        tells_states: bool,
+        reports_states: bool,
     ) -> None:
         self.groups = groups
         self.parent_id = id_of(parent)
         self.settings = settings
-        self.tells_states = tells_states
-        """Whether anybody wants to know more than the results."""
-        self.called_off = False
-        """Whether nobody wants it any more."""
+        self.reports_states = reports_states
+        """Whether states are reported in addition to results."""
+        self.is_cancelled = False
         self._prompts = SubtaskPrompts(parent, context)
-        self._life = life
-        self._agent = life.attempts()
-        self._tell = tell
+        self._lifecycle = lifecycle
+        self._agent = lifecycle.as_agent()
+        self._on_update = on_update
         self._subtasks: dict[str, tuple[int, SubTask]] = {}
-        """By task id, with the place of the group."""
+        """By task id, with the index of the group."""
         self._states: dict[str, str] = {}
         self._ids: list[tuple[str, ...]] = []
         """The task ids of each group."""
         self._open = [len(group.subtasks) for group in groups]
-        """How many of each group have not ended."""
+        """The number of unfinished subtasks of each group."""
         self._outcomes: dict[str, Outcome[Any]] = {}
         self._results: dict[str, dict[str, Any]] = {}
         self.records: list[dict[str, Any]] = []
 
     def ids(self, name: str) -> list[str]:
-        """All that a run would know by this name."""
+        """All task ids of the call under a name."""
         ids = [f"{name}/{each.subtask_id}" for group in self.groups for each in group.subtasks]
         return ids + [f"{name}:group {place}" for place in range(1, len(self.groups))]
 
     def tasks(self, name: str, runtime: Runtime) -> list[Task]:
-        """The tasks for the Runtime; all groups at once, so that `why` knows of each of them."""
+        """Make the tasks of all groups at once, so that `why` can explain each of them."""
         made: list[Task] = []
-        # Without any there is nothing to look for.
-        knows = None if runtime.history(self._agent) is None else runtime
+        history = None if runtime.history(self._agent) is None else runtime
         before: tuple[str, ...] = ()
         for place, group in enumerate(self.groups):
             ids = tuple(f"{name}/{each.subtask_id}" for each in group.subtasks)
@@ -97,7 +95,7 @@ class CoordinatedCall:
             for task_id, subtask in zip(ids, group.subtasks, strict=True):
                 self._subtasks[task_id] = place, subtask
                 after = (*(f"{name}/{each}" for each in subtask.dependencies), *before)
-                made.append(self._task(task_id, subtask, after, knows))
+                made.append(self._task(task_id, subtask, after, history))
             if place + 1 < len(self.groups):
                 end = f"{name}:group {place + 1}"
                 made.append(Task(end, GroupEnd(ids), after=before))
@@ -105,7 +103,7 @@ class CoordinatedCall:
         return made
 
     def _task(
-        self, task_id: str, subtask: SubTask, after: tuple[str, ...], knows: Runtime | None
+        self, task_id: str, subtask: SubTask, after: tuple[str, ...], history: Runtime | None
     ) -> Task:
         labels = {"title": subtask.title}
         if subtask.estimated_complexity is not None:
@@ -118,61 +116,61 @@ class CoordinatedCall:
             after=after,
             timeout=self.settings.timeout,
             retry=self.settings.retry,
-            estimate=self._estimate(subtask, labels, knows),
+            estimate=self._estimate(subtask, labels, history),
             labels=labels,
         )
 
     def _estimate(
-        self, subtask: SubTask, labels: Mapping[str, str], knows: Runtime | None
+        self, subtask: SubTask, labels: Mapping[str, str], history: Runtime | None
     ) -> float | None:
-        """How long it took before; else as somebody has guessed."""
-        for name, enough in (("title", 1), ("complexity", _ENOUGH)):
-            if knows is not None and name in labels:
-                found = knows.history(self._agent, f"{name}={labels[name]}")
+        """Return how long such subtasks took before; without history, the caller's estimate."""
+        for name, enough in (("title", 1), ("complexity", _ENOUGH_HISTORY)):
+            if history is not None and name in labels:
+                found = history.history(self._agent, f"{name}={labels[name]}")
                 if found is not None and found.n >= enough:
                     return found.mean
         minutes = subtask.estimated_duration_minutes
         return minutes * 60.0 if minutes else None
 
-    # -- what happens -----------------------------------------------------------------------
+    # -- states and outcomes ----------------------------------------------------------------
 
-    def moved(self, task_id: str, state: str) -> None:
-        """Tell of a state once; nobody starts who was not pending."""
+    def record_state(self, task_id: str, state: str) -> None:
+        """Report a state once; `pending` always comes first."""
         found = self._subtasks.get(task_id)
         was = self._states.get(task_id)
         if found is None or was == "in_progress" or was == state:
             return
         if was is None and state != "pending":
-            self.moved(task_id, "pending")
+            self.record_state(task_id, "pending")
         self._states[task_id] = state
-        self._tell(SubtaskMoved(found[1].subtask_id, state))
+        self._on_update(SubtaskMoved(found[1].subtask_id, state))
 
-    def settled(self, outcome: Outcome[Any]) -> None:
-        """A task has ended; twice is fine."""
+    def record_outcome(self, outcome: Outcome[Any]) -> None:
+        """Report the result of a subtask; a second outcome is ignored."""
         task_id = outcome.task_id
         found = self._subtasks.get(task_id)
         if found is None or task_id in self._results:
             return
         place, subtask = found
-        if self.tells_states:
-            self.moved(task_id, "pending")
+        if self.reports_states:
+            self.record_state(task_id, "pending")
         cause = self._subtasks.get(outcome.cause) if outcome.cause else None
         because = None if cause is None else cause[1].subtask_id
         result = result_of(subtask, outcome, self._agent_id(outcome), because)
         self._outcomes[task_id] = outcome
         self._results[task_id] = result
-        self._tell(SubtaskEnded(result))
+        self._on_update(SubtaskEnded(result))
         self._open[place] -= 1
         if not self._open[place]:
-            self._group_ended(place)
+            self._record_group(place)
 
     def _agent_id(self, outcome: Outcome[Any]) -> str | None:
         if not outcome.attempts:
             return None
-        made = self._life.agents.get((outcome.task_id, outcome.attempts))
-        return made or f"{outcome.task_id}#{outcome.attempts}"
+        own = self._lifecycle.agent_ids.get((outcome.task_id, outcome.attempts))
+        return own or f"{outcome.task_id}#{outcome.attempts}"
 
-    def _group_ended(self, place: int) -> None:
+    def _record_group(self, place: int) -> None:
         ids = self._ids[place]
         record = record_of(
             self.parent_id,
@@ -182,34 +180,31 @@ class CoordinatedCall:
             self.settings.strategy,
         )
         self.records.append(record)
-        self._tell(GroupRecorded(record))
+        self._on_update(GroupRecorded(record))
 
     @property
     def open_ids(self) -> list[str]:
-        """The ids, in the run, of submitted subtasks that have no result yet.
-
-        Those that have one may be forgotten there.
-        """
+        """The task ids of subtasks without a result. The run may have dropped the others."""
         return [each for each in self._subtasks if each not in self._results]
 
     @property
-    def is_over(self) -> bool:
-        """Whether all subtasks have their results."""
+    def is_complete(self) -> bool:
+        """Whether all subtasks have results."""
         return len(self._results) == len(self._subtasks)
 
     def cancel(self, runtime: Runtime, reason: str) -> None:
-        """End all that has not ended; on the loop."""
+        """Cancel all unfinished subtasks; on the thread of the event loop."""
         handles = [runtime.handle(each) for each in self.open_ids]
-        # Whoever has not begun goes first, or it would be skipped for those it depends on, or
-        # start in their place.
-        handles.sort(key=lambda each: _ORDER.get(each.state, 1))
+        # Those that have not started go first: otherwise they would be skipped because of a
+        # dependency, or start in the place of a cancelled one.
+        handles.sort(key=lambda each: _CANCEL_ORDER.get(each.state, 1))
         for each in handles:
             each.cancel(reason)
 
 
-_ORDER = {State.BLOCKED: 0, State.RUNNING: 2, State.NEEDS_YOU: 2}
+_CANCEL_ORDER = {State.BLOCKED: 0, State.RUNNING: 2, State.NEEDS_YOU: 2}
 
 
 def _claims(subtask: SubTask) -> tuple[Claim, ...]:
-    alone = _ALONE if is_test(subtask) else _BESIDE
+    alone = _EXCLUSIVE_CLAIM if is_test(subtask) else _SHARED_CLAIM
     return (*(write(each) for each in subtask.files), alone)

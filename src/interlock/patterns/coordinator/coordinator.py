@@ -1,12 +1,11 @@
-"""`ParallelAgentCoordinator`: the subtasks of a task, each for an agent of its own."""
+"""`ParallelAgentCoordinator`: run the subtasks of a task, each with an agent of its own."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
-from types import TracebackType
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, Self
 
 from interlock.errors import (
@@ -18,40 +17,42 @@ from interlock.errors import (
     WouldDeadlock,
 )
 from interlock.model.duration import Duration, seconds
-from interlock.patterns.coordinator.config import settings, whole
+from interlock.patterns.coordinator.config import parse_settings, whole_number
 from interlock.patterns.coordinator.coordinated_call import CoordinatedCall
 from interlock.patterns.coordinator.coordinated_run import CoordinatedRun
-from interlock.patterns.coordinator.house import House
-from interlock.patterns.coordinator.result_stream import Result, streamed
-from interlock.patterns.coordinator.side import Sides
+from interlock.patterns.coordinator.result_stream import (
+    Result,
+    UpdateQueue,
+    leave,
+    stream_results,
+)
 from interlock.patterns.coordinator.state_updates import StateUpdate, StateWriter
-from interlock.patterns.coordinator.subtask import SubTask, in_order
+from interlock.patterns.coordinator.subtask import SubTask, sort_key
 from interlock.patterns.coordinator.subtask_agent import AgentFactory, AgentLifecycle
-from interlock.patterns.coordinator.subtask_groups import planned
-from interlock.patterns.coordinator.update_queue import UpdateQueue
-from interlock.runtime.background import Background
+from interlock.patterns.coordinator.subtask_groups import group_subtasks
 from interlock.runtime.context import current
+from interlock.runtime.hosting.host import RuntimeHost
 from interlock.runtime.ports import Ports
 from interlock.runtime.runtime import Runtime
-from interlock.runtime.shared import SharedRuntime
-from interlock.runtime.shielded import shielded_to_completion
 
-_KEPT = 10_000
-"""The outcomes of so many tasks, and without a journal so many records, can be looked at in
-`runtime`: a coordinator may last for long."""
+_MAX_OUTCOMES = 10_000
+"""A coordinator may be used for years, so `runtime` keeps only the newest outcomes, and without a
+journal only as many records."""
 
 
 class ParallelAgentCoordinator:
-    """Runs the subtasks of a task in parallel, in groups, each with a fresh agent per attempt.
+    """Runs the subtasks of a task in parallel, in groups, with a fresh agent for each attempt.
 
         coordinator = ParallelAgentCoordinator(state_manager, MyAgent, {"max_parallel_agents": 3})
         results = coordinator.execute_parallel(subtasks, parent_task, context)
 
-    `execute_parallel` and `stream` are for code that is not async, and may be called from several
-    threads at once; `await execute(...)` is for code that is, while no thread is at work here. The
-    limit is for all calls together.
-    As it is, a run is opened by the first call and closed after the last; `with` (or `async with`)
-    keeps one open for all calls of a block, and `runtime` is where to ask `why`.
+    `execute_parallel` and `stream` are for blocking code, and may be called from several threads at
+    once. `await execute(...)` is for async code; it cannot be used while a thread uses the same
+    coordinator. The limit applies to all calls together.
+
+    The coordinator works as a plain object: the first call opens a run, the last one closes it.
+    `with` (or `async with`) keeps one run open for all calls of a block. `runtime` explains waiting
+    (`why`).
 
     `state_manager` may be None: the journal keeps everything. `journal`, `resume`, `workspace` and
     `grace` are those of Runtime.
@@ -69,41 +70,45 @@ class ParallelAgentCoordinator:
         grace: Duration = 30.0,
         ports: Ports | None = None,
     ) -> None:
-        self._scribe = StateWriter(state_manager)
-        self._settings = settings(config)
+        self._writer = StateWriter(state_manager)
+        self._settings = parse_settings(config)
         self._factory = agent_factory
-        AgentLifecycle(agent_factory, {}, {})  # raises here for what cannot be called
-        self._at_once = self._settings.at_once
-        self._options = {
+        AgentLifecycle(agent_factory, {}, {})  # rejects a factory that is not callable
+        self._max_parallel = self._settings.max_parallel
+        self._options: dict[str, Any] = {
             "journal": journal,
             "workspace": workspace,
             "grace": seconds(grace, "grace"),
             "ports": ports,
         }
         self._resume = resume
-        self._sides = Sides()
-        self._house = House(self._background, self._sides, durable=journal is not None)
-        self._shared = SharedRuntime(lambda: Runtime(**self._run_options()), self._opened)
-        self._shared_run: CoordinatedRun | None = None
+        self._host = RuntimeHost(
+            self._make,
+            self._on_open,
+            what="this coordinator",
+            thread_calls="execute_parallel(), stream() or a `with` block",
+            loop_calls="execute() or an `async with` block",
+        )
+        self._run: CoordinatedRun | None = None
 
-    def _run_options(self) -> dict[str, Any]:
-        resume, self._resume = self._resume, None  # what comes after is new
-        return {
+    def _make(self) -> Runtime:
+        resume, self._resume = self._resume, None  # only the first run is resumed
+        return Runtime(
             **self._options,
-            "resume": resume,
-            "max_parallel": self._at_once,
-            "max_outcomes": _KEPT,
-        }
+            resume=resume,
+            max_parallel=self._max_parallel,
+            max_outcomes=_MAX_OUTCOMES,
+        )
 
-    def _background(self) -> tuple[Background, CoordinatedRun]:
-        background = Background(**self._run_options())
-        return background, self._coordinated(background.runtime)
+    def _on_open(self, runtime: Runtime) -> None:
+        max_records = _MAX_OUTCOMES if self._options["journal"] is None else None
+        self._run = CoordinatedRun(runtime, max_records)
 
-    def _opened(self, runtime: Runtime) -> None:
-        self._shared_run = self._coordinated(runtime)
-
-    def _coordinated(self, runtime: Runtime) -> CoordinatedRun:
-        return CoordinatedRun(runtime, _KEPT if self._options["journal"] is None else None)
+    def _present_run(self) -> CoordinatedRun:
+        runtime = self._host.runtime
+        assert self._run is not None
+        assert self._run.runtime is runtime
+        return self._run
 
     # -- calls ------------------------------------------------------------------------------
 
@@ -113,11 +118,11 @@ class ParallelAgentCoordinator:
         parent_task: Any = None,
         context: Mapping[str, Any] | None = None,
     ) -> list[Result]:
-        """Run all subtasks and wait for them; one result for each, sorted by subtask_id.
+        """Run all subtasks and wait for them; return one result for each, sorted by subtask_id.
 
-        What is wrong with any of them raises before anything starts. A failure is in its result.
+        An invalid subtask raises before anything starts. A failure is reported in its result.
         """
-        return in_their_order(self.stream(subtasks, parent_task, context))
+        return sort_results(self.stream(subtasks, parent_task, context))
 
     def stream(
         self,
@@ -125,13 +130,13 @@ class ParallelAgentCoordinator:
         parent_task: Any = None,
         context: Mapping[str, Any] | None = None,
     ) -> Iterator[Result]:
-        """The same, with each result as it comes. Work begins with the first one asked for.
+        """The same, but yield each result as it arrives. Work starts with the first `next()`.
 
-        Whoever stops asking (`break`, then the end of the loop's scope, or `close()`) cancels
-        the rest, and is held up until that has been told to stop.
+        Closing the iterator (`break`, then the end of the loop's scope, or `close()`) cancels the
+        rest, and returns once it has been told to stop.
         """
-        feed = UpdateQueue()
-        return self.results_of(self.call(subtasks, parent_task, context, feed.tell), feed)
+        updates = UpdateQueue()
+        return self.results_of(self.call(subtasks, parent_task, context, updates.put), updates)
 
     async def execute(
         self,
@@ -143,65 +148,51 @@ class ParallelAgentCoordinator:
         results: list[Result] = []
         interruptions: list[BaseException] = []
 
-        def tell(note: StateUpdate) -> None:
+        def write(update: StateUpdate) -> None:
             try:
-                if (result := self._scribe.write(note)) is not None:
+                if (result := self._writer.write(update)) is not None:
                     results.append(result)
             except BaseException as error:  # noqa: BLE001 - raised again below
-                # Ctrl-C, or sys.exit(): it is meant for the caller, not for the run.
+                # Ctrl-C or sys.exit() in the state manager is meant for the caller, not the run.
                 interruptions.append(error)
-                assert self._shared_run is not None
-                cancel = self._shared_run.cancel_call
+                cancel = self._present_run().cancel_call
                 asyncio.get_running_loop().call_soon(cancel, call, "its caller was interrupted")
 
-        call = self.call(subtasks, parent_task, context, tell)
+        call = self.call(subtasks, parent_task, context, write)
         if call.groups:
-            async with self._on_loop():
-                assert self._shared_run is not None
-                await self._shared_run.carry_out(call)
+            async with self._host.shared():
+                await self._present_run().execute(call)
         if interruptions:
             raise interruptions[0]
-        return in_their_order(results)
-
-    @asynccontextmanager
-    async def _on_loop(self) -> AsyncIterator[None]:
-        self._shared.check_open()
-        with self._sides.entered(asyncio.get_running_loop()):
-            await self._house.vacated()
-            await self._shared.enter()
-            try:
-                yield
-            finally:
-                self._shared.leave()
-                await shielded_to_completion(self._shared.vacated())
+        return sort_results(results)
 
     def call(
         self,
         subtasks: Iterable[SubTask],
         parent_task: Any,
         context: Mapping[str, Any] | None,
-        tell: Callable[[StateUpdate], None],
+        on_update: Callable[[StateUpdate], None],
         factory: AgentFactory | None = None,
     ) -> CoordinatedCall:
-        """For the Orchestrator: a call that has not begun; raises for what is wrong with it."""
+        """Validate a call without starting it. For the Orchestrator."""
         if not isinstance(context, Mapping | None):
-            raise InvalidOption(f"context is {context!r}; it maps names to what agents may know")
-        groups = planned(subtasks, parent_task, self._settings.strategy)
-        life = AgentLifecycle(factory or self._factory, self._settings.given, context or {})
+            raise InvalidOption(f"context is {context!r}; it must map names to values for agents")
+        groups = group_subtasks(subtasks, parent_task, self._settings.strategy)
+        lifecycle = AgentLifecycle(factory or self._factory, self._settings.given, context or {})
         return CoordinatedCall(
             groups,
             parent_task,
             context or {},
-            life,
+            lifecycle,
             self._settings,
-            tell,
-            tells_states=self._scribe.wants_states,
+            on_update,
+            reports_states=self._writer.wants_states,
         )
 
     def check(
         self, subtasks: Iterable[SubTask], parent_task: Any, context: Mapping[str, Any] | None
     ) -> None:
-        """For the Orchestrator: raise for what the open run would not take."""
+        """Raise for what the open run would refuse. For the Orchestrator."""
         call = self.call(subtasks, parent_task, context, lambda _: None)
         if call.groups:
             runtime = self.runtime
@@ -209,116 +200,90 @@ class ParallelAgentCoordinator:
                 runtime.prepare(task)
 
     def results_of(
-        self, call: CoordinatedCall, feed: UpdateQueue, scribe: StateWriter | None = None
+        self, call: CoordinatedCall, updates: UpdateQueue, writer: StateWriter | None = None
     ) -> Iterator[Result]:
-        """Carry out a call on a loop in the background, and write down here what it tells.
+        """Run a call on a loop in the background, and write its updates on this thread.
 
-        So the state manager is only used on the threads of those who call.
+        So the state manager is only used on the threads of callers. For the Orchestrator.
         """
-        scribe = scribe or self._scribe
         if not call.groups:
             return
         self._refuse_inside()
-        yield from streamed(self._house, call, feed, scribe)
+        yield from stream_results(self._host, self._enter, call, updates, writer or self._writer)
+
+    def _enter(self) -> CoordinatedRun:
+        self._host.enter_from_thread()
+        return self._present_run()
 
     def _refuse_inside(self) -> None:
-        """An agent that waited here would keep its place from those that it waits for."""
-        try:
+        """An agent that waited here would keep its slot from the subtasks that it waits for."""
+        with suppress(AttemptOver, UnknownTask, NotRunning):
             task = current().task
-        except AttemptOver:
-            return
-        for run in self._runs():
-            with suppress(UnknownTask, NotRunning):
-                if run.runtime.handle(task.id).task is task:
-                    raise WouldDeadlock(
-                        f"{task.id!r} is a subtask of this coordinator and would wait for itself; "
-                        "use another coordinator, or ctx.run()"
-                    )
+            if self.runtime.handle(task.id).task is task:
+                raise WouldDeadlock(
+                    f"{task.id!r} is a subtask of this coordinator and would wait for itself; "
+                    "use another coordinator, or ctx.run()"
+                )
 
-    # -- steering ---------------------------------------------------------------------------
+    # -- control ----------------------------------------------------------------------------
 
     def cancel(self) -> None:
-        """Cancel all calls that are in progress, from any thread; their results say so."""
-        for run in self._runs():
-            with suppress(NotRunning):
-                run.runtime.loop_thread.call(run.cancel, "cancelled")
+        """Cancel all calls in progress, from any thread; their results say so."""
+        with suppress(NotRunning):
+            run = self._present_run()
+            run.runtime.loop_thread.call(run.cancel, "cancelled")
 
     def set_max_parallel(self, max_parallel_agents: int) -> None:
-        """Change how many agents work at once, at any time; those that work go on."""
-        chosen = {"max_parallel_agents": max_parallel_agents}
-        self._at_once = whole(chosen, "max_parallel_agents", 1)
-        for run in self._runs():
-            with suppress(NotRunning):
-                run.runtime.set_max_parallel(self._at_once)
+        """Change how many agents run at once, at any time; running agents continue."""
+        given = {"max_parallel_agents": max_parallel_agents}
+        self._max_parallel = whole_number(given, "max_parallel_agents", 1)
+        with suppress(NotRunning):
+            self.runtime.set_max_parallel(self._max_parallel)
 
     @property
     def runtime(self) -> Runtime:
-        """The Runtime, during a call or inside `with`: a subtask is `parent/subtask_id` there."""
-        for run in self._runs():
-            return run.runtime
-        raise NotRunning("nothing runs here at the moment, so there is no Runtime to look at")
-
-    def _runs(self) -> list[CoordinatedRun]:
-        found = [self._house.run]
-        with suppress(NotRunning):
-            self._shared.runtime  # noqa: B018 - raises if it is not open
-            found.append(self._shared_run)
-        return [each for each in found if each is not None]
+        """The Runtime, during a call or inside `with`. Tasks are named `parent/subtask_id`."""
+        return self._host.runtime
 
     # -- the end ----------------------------------------------------------------------------
 
     def shutdown(self, timeout: Duration = 30.0) -> None:
-        """Take no more calls; agents at work may finish within `timeout`, then they are stopped.
+        """Refuse new calls; let running agents finish within `timeout`, then stop them.
 
-        What has not begun is cancelled. AttemptsStillAlive names those that would not stop.
-        Calls of `execute` go on: whoever awaits them can cancel them.
+        Subtasks that have not started are cancelled. AttemptsStillAlive names those that did not
+        stop. Calls of `execute` continue: their callers can cancel them.
         """
-        self._shared.refuse()
-        self._house.shut_down(seconds(timeout, "timeout"))
+        with suppress(FatalError):
+            self._host.shutdown_from_thread(seconds(timeout, "timeout"))
 
     @contextmanager
     def kept_open(self) -> Iterator[None]:
-        """One run for all calls of a block; unlike after `with`, others may follow."""
-        with self._house.entered():
+        """Keep one run open for all calls of a block; unlike after `with`, others may follow."""
+        run = self._enter()
+        try:
             yield
+        finally:
+            leave(self._host, run)
 
     def __enter__(self) -> Self:
-        self._house.enter()
+        self._host.enter_from_thread()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         if error is not None:
             self.cancel()
-        self._shared.refuse()
-        self._house.refuse()
-        self._house.leave(wait=True)
+        with suppress(FatalError):  # it is in a result
+            self._host.close_from_thread()
 
     async def __aenter__(self) -> Self:
-        self._shared.check_open()
-        loop = asyncio.get_running_loop()
-        self._sides.enter(loop)
-        try:
-            await self._house.vacated()
-            await self._shared.enter()
-        except BaseException:
-            self._sides.leave(loop)
-            raise
+        await self._host.enter()
         return self
 
     async def __aexit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        self._house.refuse()
-        try:
-            with suppress(FatalError):  # told by its result
-                await self._shared.close(cancel=error is not None)
-        finally:
-            self._sides.leave(asyncio.get_running_loop())
+        with suppress(FatalError):  # it is in a result
+            await self._host.close(cancel=error is not None)
 
 
-def in_their_order(results: Iterable[Result]) -> list[Result]:
-    """Sorted by subtask_id."""
-    return sorted(results, key=lambda each: in_order(each["subtask_id"]))
+def sort_results(results: Iterable[Result]) -> list[Result]:
+    """Sort results by subtask_id."""
+    return sorted(results, key=lambda each: sort_key(each["subtask_id"]))

@@ -1,4 +1,4 @@
-"""Asking a language model for subtasks, and reading its answer: text by a stranger."""
+"""Ask a language model for subtasks, and validate its answer."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ Answer with a JSON list and nothing else. Each entry is an object:
 _FENCED = re.compile(r"```[\w-]*\s*\n(.*?)```", re.DOTALL)
 _BEGIN = re.compile(r'\[\s*\{\s*"|\{\s*"')
 _DECODER = json.JSONDecoder()
-_SHOWN = 5
-_LONGEST = 200
+_MAX_PROBLEMS = 5
+_MAX_TEXT = 200
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -53,17 +53,17 @@ class SubtaskRecord(BaseModel):
 _RECORDS = TypeAdapter(list[SubtaskRecord])
 
 
-def subtasks_in(answer: Any, parent_id: Id) -> list[SubTask]:
-    """The subtasks of an answer; OrchestratorException says what is wrong with it."""
-    data = _data(answer) if isinstance(answer, str) else answer
+def parse_subtasks(answer: Any, parent_id: Id) -> list[SubTask]:
+    """Return the subtasks of an answer; OrchestratorException says what is wrong with it."""
+    data = _find_json(answer) if isinstance(answer, str) else answer
     if isinstance(data, dict) and "subtasks" in data:
         data = data["subtasks"]
     try:
         records = _RECORDS.validate_python(data)
     except ValidationError as error:
-        raise OrchestratorException(f"no list of subtasks: {_problems(error)}") from error
+        raise OrchestratorException(f"not a list of subtasks: {_problems(error)}") from error
     if not records:
-        raise OrchestratorException("no list of subtasks: it is empty")
+        raise OrchestratorException("not a list of subtasks: it is empty")
     return [
         SubTask(
             number if each.subtask_id is None else each.subtask_id,
@@ -81,15 +81,15 @@ def subtasks_in(answer: Any, parent_id: Id) -> list[SubTask]:
     ]
 
 
-def _data(text: str) -> Any:
-    """The JSON of a text: all of it, a fenced block, or what begins like a list of objects."""
+def _find_json(text: str) -> Any:
+    """Return the JSON in a text: all of it, a fenced block, or what starts like a list."""
     for part in (text, *_FENCED.findall(text)):
         try:
             return json.loads(part)
         except (ValueError, RecursionError):
             continue
-    # Not each bracket begins an answer: people and models write [1] and {so on}. An answer that
-    # breaks off is none: what is inside of it must not be taken for all of it.
+    # Not every bracket starts an answer: texts contain [1] and {so on}. A truncated answer is
+    # rejected: a part of it must not be taken for the whole.
     begin = _BEGIN.search(text)
     while begin is not None:
         try:
@@ -99,14 +99,14 @@ def _data(text: str) -> Any:
         if isinstance(data, list) or "subtasks" in data:
             return data
         begin = _BEGIN.search(text, end)
-    raise OrchestratorException(f"no JSON: {text[:_LONGEST]!r}")
+    raise OrchestratorException(f"no JSON: {text[:_MAX_TEXT]!r}")
 
 
 def _problems(error: ValidationError) -> str:
     lines = []
-    for each in error.errors(include_url=False, include_context=False)[:_SHOWN]:
-        where = ".".join(str(part) for part in each["loc"]) or "all of it"
-        lines.append(f"{where}: {each['msg']}, not {str(each['input'])[:_LONGEST]!r}")
-    if error.error_count() > _SHOWN:
-        lines.append(f"and {error.error_count() - _SHOWN} more")
+    for each in error.errors(include_url=False, include_context=False)[:_MAX_PROBLEMS]:
+        where = ".".join(str(part) for part in each["loc"]) or "the answer"
+        lines.append(f"{where}: {each['msg']}, not {str(each['input'])[:_MAX_TEXT]!r}")
+    if error.error_count() > _MAX_PROBLEMS:
+        lines.append(f"and {error.error_count() - _MAX_PROBLEMS} more")
     return "; ".join(lines)

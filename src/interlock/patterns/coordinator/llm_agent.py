@@ -1,4 +1,4 @@
-"""A language model as an agent: anything that takes a prompt and answers."""
+"""Use a language model as an agent: anything that takes a prompt and answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from interlock.errors import InvalidOption
 from interlock.patterns.coordinator.subtask_agent import AgentFactory
 
 
-class _Blocking:
+class _BlockingModel:
     def __init__(self, ask: Callable[[str], Any]) -> None:
         self._ask = ask
 
@@ -18,7 +18,7 @@ class _Blocking:
         return self._ask(prompt)
 
 
-class _Async:
+class _AsyncModel:
     def __init__(self, ask: Callable[[str], Any]) -> None:
         self._ask = ask
 
@@ -26,26 +26,26 @@ class _Async:
         return await self._ask(prompt)
 
 
-def asked(llm: Any) -> AgentFactory:
-    """Makes an agent that passes its prompt on to the model.
+def agent_factory_for(llm: Any) -> AgentFactory:
+    """Return a factory of agents that pass their prompt to the model.
 
-    A function that takes something else than a context takes the prompt; all others are agents
-    already. A class makes one for each question.
+    A function whose first parameter is not a context gets the prompt; everything else is an agent
+    already. A class makes an agent for each prompt.
     """
     if isinstance(llm, type):
         return llm
     if hasattr(llm, "send_prompt") or not callable(llm) or _takes_context(llm):
         if not (callable(llm) or any(hasattr(llm, n) for n in ("send_prompt", "run", "run_step"))):
-            raise InvalidOption(f"llm is {llm!r}; it is a function or an agent that answers text")
+            raise InvalidOption(f"llm is {llm!r}; it must be a function or agent that returns text")
         return lambda: llm
     call = llm if inspect.isroutine(llm) else llm.__call__
     if inspect.iscoroutinefunction(llm) or inspect.iscoroutinefunction(call):
-        return lambda: _Async(llm)
-    return lambda: _Blocking(llm)
+        return lambda: _AsyncModel(llm)
+    return lambda: _BlockingModel(llm)
 
 
 def _takes_context(llm: Callable[..., Any]) -> bool:
-    """Whether it is called as agents are, and finds the prompt in its context."""
+    """Whether it is called like an agent, with the prompt in its context."""
     try:
         parameters = list(inspect.signature(llm).parameters.values())
     except (TypeError, ValueError):

@@ -1,67 +1,115 @@
-"""The results of a call for the thread that waits for them, which may stop waiting at any time."""
+"""Results of a call for the thread that waits for them, which may stop waiting at any time."""
 
 from __future__ import annotations
 
+import asyncio
+import queue
 import threading
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from interlock.errors import NotRunning
+from interlock.errors import FatalError, NotRunning
 from interlock.patterns.coordinator.coordinated_call import CoordinatedCall
 from interlock.patterns.coordinator.coordinated_run import CoordinatedRun
-from interlock.patterns.coordinator.house import House
-from interlock.patterns.coordinator.state_updates import StateWriter
-from interlock.patterns.coordinator.update_queue import UpdateQueue
+from interlock.patterns.coordinator.state_updates import StateUpdate, StateWriter
+from interlock.runtime.hosting.host import RuntimeHost
 
 Result = dict[str, Any]
 
 
-def streamed(
-    house: House, call: CoordinatedCall, feed: UpdateQueue, scribe: StateWriter
+class UpdateQueue:
+    """Passes updates from the event loop to a thread; those of one turn wake it up once."""
+
+    def __init__(self) -> None:
+        self._queue: queue.SimpleQueue[list[StateUpdate] | None] = queue.SimpleQueue()
+        self._turn: list[StateUpdate] = []
+        self._received: deque[StateUpdate] = deque()
+
+    def put(self, update: StateUpdate) -> None:
+        """Add an update; on the thread of the event loop."""
+        if not self._turn:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._turn.append(update)
+
+    def _flush(self) -> None:
+        turn, self._turn = self._turn, []
+        self._queue.put(turn)
+
+    def end(self) -> None:
+        """Add no more updates."""
+        self._queue.put(None)
+
+    def __iter__(self) -> UpdateQueue:
+        """Iterate over all updates until the end. An interrupted reader may continue later."""
+        return self
+
+    def __next__(self) -> StateUpdate:
+        if not self._received:
+            turn = self._queue.get()
+            if turn is None:
+                raise StopIteration
+            self._received.extend(turn)
+        return self._received.popleft()
+
+
+def stream_results(
+    host: RuntimeHost,
+    enter: Callable[[], CoordinatedRun],
+    call: CoordinatedCall,
+    updates: UpdateQueue,
+    writer: StateWriter,
 ) -> Iterator[Result]:
-    """Carry out a call in the house, and write down here what it tells."""
-    background, run = house.enter()
+    """Run a call on the loop of the host; write updates and yield results on this thread."""
+    run = enter()
     try:
-        done = background.start(run.carry_out(call))
+        done = host.start(run.execute(call))
     except BaseException:
-        house.leave()
+        leave(host, run)
         raise
-    done.add_done_callback(lambda _: feed.end())
+    done.add_done_callback(lambda _: updates.end())
     try:
-        for note in feed:
-            if (result := scribe.write(note)) is not None:
+        for update in updates:
+            if (result := writer.write(update)) is not None:
                 yield result
-    except BaseException:  # also Ctrl-C, and a caller who wants no more of it
-        end = partial(_give_up, house, call, run, done, feed, scribe)
+    except BaseException:  # also Ctrl-C, and a caller that closes the generator
+        end = partial(_abandon, host, run, call, done, updates, writer)
         if run.runtime.loop_thread.is_current():
-            # The collector of garbage has found a stream that was half read, and has found it on
-            # the thread of the event loop, which must not wait for itself.
+            # The garbage collector closes a half-read stream on the thread of the event loop,
+            # which must not wait for itself.
             threading.Thread(target=end, name="interlock-stream", daemon=True).start()
         else:
             end()
         raise
-    house.leave()
+    leave(host, run)
     done.result()
 
 
-def _give_up(
-    house: House,
-    call: CoordinatedCall,
+def leave(host: RuntimeHost, run: CoordinatedRun) -> None:
+    """Leave the run from a thread. Fatal errors are in the results already."""
+    with suppress(FatalError, NotRunning):
+        host.leave_from_thread(run.runtime)
+
+
+def _abandon(
+    host: RuntimeHost,
     run: CoordinatedRun,
+    call: CoordinatedCall,
     done: Future[None],
-    feed: UpdateQueue,
-    scribe: StateWriter,
+    updates: UpdateQueue,
+    writer: StateWriter,
 ) -> None:
-    """Cancel a call that nobody waits for, see to it that this is written down, and leave."""
+    """Cancel a call whose caller stopped reading, write the remaining updates, and leave."""
     try:
         try:
-            run.runtime.loop_thread.call(run.cancel_call, call, "nobody waits for it any more")
+            run.runtime.loop_thread.call(run.cancel_call, call, "its caller stopped waiting")
         except NotRunning:
             if not done.done():
-                return  # it went with its loop, or stayed behind in another process
-        for note in feed:
-            scribe.write(note)
+                return  # its loop was closed, or belongs to the parent of this process
+        for update in updates:
+            writer.write(update)
     finally:
-        house.leave()
+        leave(host, run)

@@ -1,4 +1,4 @@
-"""Telling the state manager; whatever it raises, the work goes on."""
+"""Report to the state manager; an exception that it raises never fails the work."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _METHODS = ("log_parallel_attempt", "get_task", "update_subtask")
 
 
 class SubtaskMoved(NamedTuple):
-    """A subtask is in another state."""
+    """A subtask has entered a state."""
 
     subtask_id: Id
     state: str
 
 
 class SubtaskEnded(NamedTuple):
-    """A subtask has its result."""
+    """A subtask has ended with a result."""
 
     result: dict[str, Any]
 
 
 class GroupRecorded(NamedTuple):
-    """A group has its record."""
+    """A group has ended and has a record."""
 
     record: dict[str, Any]
 
@@ -38,47 +38,46 @@ StateUpdate = SubtaskMoved | SubtaskEnded | GroupRecorded
 
 
 class StateWriter:
-    """Writes notes to a state manager, each of whose methods may be missing."""
+    """Writes updates to a state manager, each of whose methods may be missing."""
 
     def __init__(self, state_manager: Any) -> None:
         for name in _METHODS:
             if inspect.iscoroutinefunction(getattr(state_manager, name, None)):
                 raise InvalidOption(
-                    f"{name} of the state manager is called, not awaited: give a plain function"
+                    f"{name} of the state manager is called, not awaited; pass a plain function"
                 )
         self._manager = state_manager
         self._log = self.method("log_parallel_attempt")
         self._update = self.method("update_subtask")
 
     def method(self, name: str) -> Callable[..., Any] | None:
-        """One of its methods, if it has it."""
+        """Return a method of the state manager, or None."""
         found = getattr(self._manager, name, None)
         return found if callable(found) else None
 
     @property
     def wants_states(self) -> bool:
-        """Whether it wants to know of states; otherwise results will do."""
+        """Whether states are to be reported in addition to results."""
         return self._update is not None
 
-    def write(self, note: StateUpdate) -> dict[str, Any] | None:
-        """Pass on what happened; a result, where there is one."""
-        if isinstance(note, GroupRecorded):
+    def write(self, update: StateUpdate) -> dict[str, Any] | None:
+        """Write an update; return the result of a subtask that has ended, else None."""
+        if isinstance(update, GroupRecorded):
             if self._log is not None:
-                _tell("log_parallel_attempt", partial(self._log, **note.record))
+                _call("log_parallel_attempt", partial(self._log, **update.record))
             return None
-        if isinstance(note, SubtaskEnded):
-            result = note.result
-            note = SubtaskMoved(result["subtask_id"], result["status"])
-        else:
-            result = None
+        result = None
+        if isinstance(update, SubtaskEnded):
+            result = update.result
+            update = SubtaskMoved(result["subtask_id"], result["status"])
         if self._update is not None:
-            _tell("update_subtask", partial(self._update, *note))
+            _call("update_subtask", partial(self._update, *update))
         return result
 
 
-def _tell(name: str, call: Callable[[], Any]) -> None:
+def _call(name: str, call: Callable[[], Any]) -> None:
     try:
         call()
-    # A plain function cannot be cancelled: what looks like that is an error of its own.
-    except (Exception, asyncio.CancelledError):  # noqa: BLE001 - a stranger's store
+    # A plain function cannot be cancelled: a CancelledError is its own error.
+    except (Exception, asyncio.CancelledError):  # noqa: BLE001 - the user's store
         LOGGER.exception("state_manager_failed", extra={"interlock": {"method": name}})

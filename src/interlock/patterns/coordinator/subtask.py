@@ -1,4 +1,4 @@
-"""What a coordinator works with: subtasks, and what it expects of agents and state managers."""
+"""`SubTask`, and the protocols of agents and state managers."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from interlock.errors import BlankId, InvalidOption
 Id: TypeAlias = int | str
 
 _HUGE = 10**100
-"""No number that anybody means, and far from where numbers are infinite."""
+"""No sensible number, and far below the range in which floats are infinite."""
 
 
 @dataclass(frozen=True)
 class SubTask:
     """A part of a task, for one agent.
 
-    Subtasks of a `parallel_group` run together, the groups one after another; without a group it
-    runs after them, alone. `dependencies` are the ids of subtasks that have to be completed first,
-    `files` the paths and patterns that it modifies. `is_test` None: its title and description
-    say whether it is one. An estimate of 0 minutes, or None, means that nobody knows.
+    The subtasks of a `parallel_group` run together, one group after another; a subtask without a
+    group runs alone, after them. `dependencies` are ids of subtasks that have to be completed
+    first, `files` the paths and patterns that it modifies. If `is_test` is None, title and
+    description decide. An estimate of 0 minutes, or None, means unknown.
     """
 
     subtask_id: Id
@@ -40,32 +40,32 @@ class SubTask:
         check_id(self.subtask_id, "subtask_id")
         for name in ("title", "description"):
             if not isinstance(getattr(self, name), str):
-                raise InvalidOption(f"{self}: {name} is {getattr(self, name)!r}, not text")
+                raise InvalidOption(f"{self}: {name} is {getattr(self, name)!r}; it must be text")
         for name in ("estimated_complexity", "estimated_duration_minutes"):
             value = getattr(self, name)
             if value is not None and not _is_amount(value):
                 raise InvalidOption(
-                    f"{self}: {name} is {_shown(value)}; it is a number, 0 or more, below 1e100"
+                    f"{self}: {name} is {_show(value)}; it must be a number from 0 to 1e100"
                 )
         group = self.parallel_group
         if group is not None and (isinstance(group, bool) or not isinstance(group, int)):
-            raise InvalidOption(f"{self}: parallel_group is {group!r}; it is a number, or None")
+            raise InvalidOption(f"{self}: parallel_group is {group!r}; it must be a number or None")
         if not isinstance(self.is_test, bool | None):
-            raise InvalidOption(f"{self}: is_test is {self.is_test!r}; it is True, False or None")
-        # Frozen, so what was given is brought into one form here.
-        object.__setattr__(self, "dependencies", self._listed("dependencies", (int, str)))
-        object.__setattr__(self, "files", self._listed("files", (str, PurePath)))
+            raise InvalidOption(f"{self}: is_test is {self.is_test!r}; use True, False or None")
+        # Frozen, so normalise the fields this way.
+        object.__setattr__(self, "dependencies", self._as_tuple("dependencies", (int, str)))
+        object.__setattr__(self, "files", self._as_tuple("files", (str, PurePath)))
 
-    def _listed(self, name: str, kinds: tuple[type, ...]) -> tuple[Any, ...]:
+    def _as_tuple(self, name: str, kinds: tuple[type, ...]) -> tuple[Any, ...]:
         given = getattr(self, name)
         if isinstance(given, kinds):
             return (given,)
         if not isinstance(given, Iterable):
-            raise InvalidOption(f"{self}: {name} is {given!r}; give a list")
+            raise InvalidOption(f"{self}: {name} is {given!r}; it must be a list")
         listed = tuple(dict.fromkeys(given))
         for each in listed:
             if isinstance(each, bool) or not isinstance(each, kinds):
-                raise InvalidOption(f"{self}: {each!r} has no place in its {name}")
+                raise InvalidOption(f"{self}: {each!r} is not allowed in {name}")
         return listed
 
     def __str__(self) -> str:
@@ -73,17 +73,17 @@ class SubTask:
 
 
 def check_id(value: Any, what: str) -> None:
-    """Raise for what is no id: neither a number nor text that is not blank."""
+    """Raise unless a value is an id: a number, or text that is not blank."""
     if isinstance(value, bool) or not isinstance(value, int | str):
-        raise InvalidOption(f"{what} is {value!r}; it is a number or text")
+        raise InvalidOption(f"{what} is {value!r}; it must be a number or text")
     if isinstance(value, int) and abs(value) >= _HUGE:
-        raise InvalidOption(f"{what} is {_shown(value)}; give a smaller one, or text")
+        raise InvalidOption(f"{what} is {_show(value)}; use a smaller one, or text")
     if isinstance(value, str) and not value.strip():
-        raise BlankId(f"{what} is blank; it is a number, or text that is not blank")
+        raise BlankId(f"{what} is blank; it must be a number, or text that is not blank")
 
 
-def in_order(subtask_id: Id) -> tuple[bool, Id]:
-    """What to sort ids by: numbers first, then texts."""
+def sort_key(subtask_id: Id) -> tuple[bool, Id]:
+    """Sort ids by this: numbers first, then texts."""
     return isinstance(subtask_id, str), subtask_id
 
 
@@ -91,47 +91,47 @@ def _is_amount(value: Any) -> bool:
     return not isinstance(value, bool) and isinstance(value, int | float) and 0 <= value < _HUGE
 
 
-def _shown(value: Any) -> str:
-    """A number as text; Python itself refuses to write out the longest ones."""
+def _show(value: Any) -> str:
+    """Show a number; Python refuses to print the longest ones."""
     huge = isinstance(value, int) and abs(value) >= _HUGE
     return "a number of more than 100 digits" if huge else repr(value)
 
 
 class AgentPlugin(Protocol):
-    """An agent as a coordinator likes it best; also with async methods.
+    """An agent for a coordinator; its methods may be async.
 
-    It may have `initialize(config)` and `cleanup()` as well, and an `agent_id`.
+    It may also have `initialize(config)`, `cleanup()` and an `agent_id`.
     """
 
     def send_prompt(self, prompt: str, context: dict[str, Any]) -> Any: ...
 
 
 class StateManager(Protocol):
-    """Is told what becomes of subtasks. Each of these may be missing, and none is async."""
+    """Receives the states of subtasks. Each method may be missing; none may be async."""
 
     def log_parallel_attempt(self, **record: Any) -> Any:
-        """One record for each group, when it has ended."""
+        """Receive the record of a group that has ended."""
 
     def get_task(self, task_id: Id) -> Any:
-        """The task of an id, for an Orchestrator."""
+        """Return a task by its id, for an Orchestrator."""
 
     def update_subtask(self, subtask_id: Id, state: str) -> Any:
-        """A subtask is `pending`, then `in_progress`, then what its result says."""
+        """Receive `pending`, then `in_progress`, then the status of the result."""
 
 
-def about(task: Any, name: str) -> Any:
-    """What a task says of itself: an object with attributes, a mapping; None if it does not."""
+def attribute_of(task: Any, name: str) -> Any:
+    """Return an attribute of an object or an entry of a mapping; None if it is missing."""
     if isinstance(task, Mapping):
         return task.get(name)
     return getattr(task, name, None)
 
 
 def id_of(task: Any) -> Any:
-    """The id of a parent task; the task itself, where it is just an id."""
+    """Return the id of a parent task, or the task itself if it is just an id."""
     if isinstance(task, int | str) or task is None:
         return task
     for name in ("task_id", "id"):
-        found = about(task, name)
+        found = attribute_of(task, name)
         if isinstance(found, int | str):
             return found
     return None

@@ -1,4 +1,4 @@
-"""What is told of a subtask that has ended, and of a group."""
+"""The result of a subtask and the record of a group."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STATUSES: Mapping[State, str] = {
 def result_of(
     subtask: SubTask, outcome: Outcome[Any], agent_id: str | None, cause: Id | None
 ) -> dict[str, Any]:
-    """The entry of one subtask; `cause` is the one that it was skipped for."""
+    """Return the result of a subtask; `cause` is the dependency that it was skipped for."""
     error = outcome.reason or None
     if outcome.status is State.SKIPPED and cause is not None:
         error = f"subtask {cause!r}, on which it depends, was not completed"
@@ -45,11 +45,10 @@ def record_of(
     outcomes: Sequence[Outcome[Any]],
     strategy: Strategy,
 ) -> dict[str, Any]:
-    """The record of a group of which all subtasks have ended.
+    """Return the record of a group whose subtasks have all ended.
 
-    `speedup_factor` is how much the work was worth splitting: the sum over the longest.
-    `wall_speedup` is what came of that on the clock: the sum over the time that went by. Where no
-    time went by, both are 1.
+    `speedup_factor` is the possible gain: the sum of the durations over the longest. `wall_speedup`
+    is the real one: the sum over the elapsed time. If no time has passed, both are 1.
     """
     starts = [each.started_at for each in outcomes if each.started_at is not None]
     ends = [each.ended_at for each in outcomes if each.ended_at is not None]

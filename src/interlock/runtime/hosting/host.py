@@ -363,11 +363,11 @@ class RuntimeHost:
         """Refuse new callers, let running work finish within `timeout`, then stop it.
 
         The callers leave, and close the run, when they have their outcomes. AttemptsStillAlive
-        names the tasks that did not stop.
+        names the tasks that did not stop. A run on an event loop is left to its callers.
         """
         self.refuse()
         run = self._run
-        if run is None or self._is_forked():
+        if run is None or not run.in_thread or self._is_forked():
             return
         run.opened.result()
         runtime = run.runtime
