@@ -67,6 +67,7 @@ from interlock.errors import (
     InvalidOption,
     NotRunning,
     ShuttingDown,
+    UnknownTask,
     UnreadableJournal,
     UsageError,
 )
@@ -98,7 +99,7 @@ from interlock.runtime.project import ProjectAgents
 from interlock.runtime.recovery.origin import Origin
 from interlock.runtime.requests import AttemptRequests
 from interlock.runtime.run_clock import KernelTimer, RunClock
-from interlock.runtime.submission.batch import Batch
+from interlock.runtime.submission.batch import TaskBatch
 from interlock.runtime.submission.parent import Parent
 from interlock.runtime.submission.preparation import Preparation
 from interlock.runtime.submission.prepared import Prepared
@@ -152,7 +153,11 @@ class Shell:
             self, ports.chance, settings.grace, settings.refuses_unserializable
         )
         self.tasks = TaskTable(
-            settings.max_outcomes, origin.remembered, kernel.has_ended, self.attempts.is_alive
+            settings.max_outcomes,
+            origin.remembered,
+            kernel.has_ended,
+            self.attempts.is_alive,
+            self._is_stored,
         )
         self.preparation = Preparation(
             run_id, settings.workspace, self.clock.wall, settings.agents, self.estimates
@@ -252,7 +257,7 @@ class Shell:
         deadline: float | None = None,
     ) -> list[Handle[Any]]:
         """Accept all of these tasks or, with an error, none; a handle for each, in order."""
-        batch = Batch(self, context, parent)
+        batch = TaskBatch(self, context, parent)
         handles = [batch.add(task) for task in tasks]
         batch.take_in(group, fail_fast, deadline)
         return handles
@@ -478,6 +483,16 @@ class Shell:
     def state_of(self, task_id: str) -> State:
         """The state of a task."""
         return self.kernel.state(task_id)
+
+    def _is_stored(self, task_id: str) -> bool:
+        """Whether the journal has a task of this run under an id."""
+        if self.disk is None or self.disk.run is None:
+            return False
+        try:
+            self.disk.read.task(self.disk.run, task_id)
+        except UnknownTask:
+            return False
+        return True
 
     def _claims_of(self, task_id: str) -> tuple[Any, ...] | None:
         handle = self.tasks.get(task_id)

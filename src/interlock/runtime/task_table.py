@@ -6,7 +6,7 @@ What a run remembers of an ended task, with `max_outcomes=N`:
 |---|---|---|---|---|
 | fewer than N | kept | kept | taken, can be depended on | returns the handle |
 | up to N + REMEMBERED_IDS | gone | UnknownTask | taken, can be depended on | returns the handle |
-| more | gone | UnknownTask | as if it had never been used | in the journal, if there is one |
+| more | gone | UnknownTask | free; with a journal still taken | in the journal, if there is one |
 
 So memory is bounded, whatever the number of tasks. A handle that the program holds keeps its
 outcome for as long as the program holds it. A task of which an attempt is still alive is never
@@ -50,11 +50,14 @@ class TaskTable:
         past: PastTasks | None,
         has_ended: Callable[[str], bool],
         is_alive: Callable[[str], bool],
+        is_stored: Callable[[str], bool] = lambda _task_id: False,
     ) -> None:
         self._max_outcomes = max_outcomes
         self._past = past
         self._has_ended = has_ended
         self._is_alive = is_alive
+        self._is_stored = is_stored
+        """Whether the journal has a task of this run under an id."""
         self._handles: dict[str, Handle[Any]] = {}
         self._by_key: dict[str, Handle[Any]] = {}
         self._unsettled = 0
@@ -62,9 +65,12 @@ class TaskTable:
         """Tasks whose outcomes are kept, in the order in which they ended."""
         self._forgotten: deque[tuple[str, str | None]] = deque()
         """Ids and keys of tasks whose outcomes are gone, in the same order."""
-        self.ids = Generations(self._is_submitted)
+        most = None if max_outcomes is None else REMEMBERED_IDS
+        self.ids = Generations(self._is_submitted, most)
         """Gives out ids that no task has."""
         self._groups = 0
+        self._has_forgotten_ids = False
+        """Whether an id may have been used that is not known here any more."""
 
     # -- looking up -------------------------------------------------------------------------
 
@@ -90,7 +96,16 @@ class TaskTable:
 
     def _is_submitted(self, task_id: str) -> bool:
         """Whether this process has submitted a task with that id. An earlier one may have."""
-        return self.has(task_id) and (self._past is None or not self._past.is_free(task_id))
+        if self._past is not None and self._past.is_free(task_id):
+            return False
+        return self.has(task_id) or self.is_only_stored(task_id)
+
+    def is_only_stored(self, task_id: str) -> bool:
+        """Whether an id was used so long ago in this run that only the journal knows it."""
+        if not self._has_forgotten_ids or self.has(task_id):
+            return False  # the usual case costs nothing
+        is_free = self._past is not None and self._past.is_free(task_id)
+        return not is_free and self._is_stored(task_id)
 
     def with_key(self, key: str) -> Handle[Any] | None:
         """The handle of the task that was submitted with an idempotency key, or None."""
@@ -160,6 +175,8 @@ class TaskTable:
         # Without a key and a journal there is nothing left to forget: the kernel has its own list.
         if key is not None or self._past is not None:
             self._forgotten.append((oldest, key))
+            # Well before it is true: the kernel forgets a little earlier, when it decides an end.
+            self._has_forgotten_ids |= len(self._forgotten) > REMEMBERED_IDS // 2
             if len(self._forgotten) > REMEMBERED_IDS:
                 self._forget_id(*self._forgotten.popleft())
 

@@ -135,6 +135,9 @@ def test_with_a_journal_a_forgotten_key_finds_its_success_there(
                 await rt.submit(number, each, id=f"other-{each}")
             again = rt.submit(number, 2, id="again", key="k")
             assert (await again).result == 1
+            with pytest.raises(DuplicateId, match="'first' in this run, long ago; the journal"):
+                rt.submit(number, 3, id="first")
+            assert rt.fresh_id("first") == "first~2"
 
     asyncio.run(main())
 

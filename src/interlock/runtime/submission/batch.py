@@ -6,7 +6,7 @@ from contextvars import Context
 from datetime import datetime
 from typing import Any, Protocol
 
-from interlock.errors import InvalidOption
+from interlock.errors import DuplicateId, InvalidOption
 from interlock.journal.schema.codec import Codec
 from interlock.journal.sqlite import SqliteJournal
 from interlock.kernel import stimuli as s
@@ -47,7 +47,7 @@ class BatchRun(HandleRun, Protocol):
     def note(self, kind: Kind, task_id: str, data: Any = None) -> None: ...
 
 
-class Batch:
+class TaskBatch:
     """Tasks on their way in. Nothing has changed before `take_in`."""
 
     def __init__(self, run: BatchRun, context: Context, parent: Parent | None) -> None:
@@ -108,10 +108,23 @@ class Batch:
         if found is not None and isinstance(task.deadline, datetime):
             # The program has given the moment anew. A duration continues from where it was.
             found = found._replace(deadline_at=None)
+        self._check_forgotten(resolved.id)
         handle = Handle(self._submission, resolved, spec)
         self._fresh.append(handle)
         self._past.append(found)
         return handle
+
+    def _check_forgotten(self, task_id: str) -> None:
+        """Raise DuplicateId for an id that is only forgotten in memory.
+
+        In the journal an id names one task of a run. A second task under that id would look, after
+        a crash, as if it had the outcome of the first.
+        """
+        if self._run.tasks.is_only_stored(task_id):
+            raise DuplicateId(
+                f"there was a task with the id {task_id!r} in this run, long ago; the journal has "
+                "it, so give this one another id"
+            )
 
     def take_in(self, group: str, fail_fast: bool, deadline: float | None) -> None:
         """Hand all of them to the kernel. If it rejects one, none has been accepted."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
 
@@ -16,10 +17,13 @@ class Generations:
     is remembered here only until its task is submitted.
     """
 
-    def __init__(self, is_known: Callable[[str], bool]) -> None:
+    def __init__(self, is_known: Callable[[str], bool], max_names: int | None = None) -> None:
         self._is_known = is_known
         """Whether this process has submitted a task with an id."""
-        self._counts: dict[tuple[str, str], int] = {}
+        self._max_names = max_names
+        """So many names are counted; None: all."""
+        self._counts: OrderedDict[tuple[str, str], int] = OrderedDict()
+        """The last generation of each name, the name that was used last at the end."""
         self._given: set[str] = set()
         """Ids that were given out and have not been submitted."""
 
@@ -44,9 +48,18 @@ class Generations:
             made = name if count == 1 and not numbered else f"{name}{separator}{count}"
             group = (made,) if ids is None else tuple(ids(made))
             if not any(each in self._given or self._is_known(each) for each in group):
-                self._counts.update(dict.fromkeys(keys, count))
+                self._count(keys, count)
                 self._given.update(group)
                 return made
+
+    def _count(self, keys: list[tuple[str, str]], count: int) -> None:
+        for key in keys:
+            self._counts[key] = count
+            self._counts.move_to_end(key)
+        # A name that is not counted any more costs time, not correctness: its ids are tried one
+        # by one until one is free.
+        while self._max_names is not None and len(self._counts) > self._max_names:
+            self._counts.popitem(last=False)
 
     def submitted(self, ids: Iterable[str]) -> None:
         """The run knows these from now on."""
