@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from interlock.errors import InvalidOwnership
 from interlock.model.patterns.overlap import overlap
-from interlock.model.patterns.pattern import Pattern, parse, path_names
+from interlock.model.patterns.pattern import Alternative, Pattern, parse, path_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,34 @@ class Ownership:
             return self.open and bool(path_names(path, fold_case=self._fold_case))
         return owner == agent
 
+    def parse(self, text: str) -> Pattern:
+        """Parse a pattern with the case rule of these rules."""
+        return parse(text, fold_case=self._fold_case)
+
+    def reaches(self, pattern: Pattern) -> bool:
+        """Whether some path of the pattern has an owner."""
+        return any(overlap(pattern, each) for patterns in self._rules.values() for each in patterns)
+
+    def covers(self, pattern: Pattern, agents: Iterable[str] | None = None) -> bool:
+        """Whether these agents (None: all) own every path; False also where it is not obvious."""
+        names = self._rules if agents is None else agents
+        owned = [
+            alternative
+            for name in names
+            for each in self._rules.get(name, ())
+            for alternative in each.alternatives
+        ]
+        return all(any(_covers(each, part) for each in owned) for part in pattern.alternatives)
+
+    def conflict(self, agent: str, pattern: Pattern) -> tuple[str, str] | None:
+        """Another agent, and a path of the pattern that belongs to it and not to this agent."""
+        for other, patterns in self._rules.items():
+            for theirs in patterns if other != agent else ():
+                witness = overlap(pattern, theirs)
+                if witness is not None and not self.allows(agent, witness):
+                    return other, witness
+        return None
+
     def problems(self) -> list[SharedOwnership]:
         """Every two patterns of different owners that overlap.
 
@@ -88,3 +116,10 @@ class Ownership:
     def unowned(self, paths: Iterable[str]) -> list[str]:
         """Those of the paths that nobody owns."""
         return [path for path in paths if self.owner_of(path) is None]
+
+
+def _covers(owned: Alternative, wanted: Alternative) -> bool:
+    if owned == wanted:
+        return True
+    depth = len(owned.prefix)
+    return (owned.is_subtree or owned.is_plain) and wanted.prefix[:depth] == owned.prefix

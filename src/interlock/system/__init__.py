@@ -2,6 +2,7 @@
 
 `file_locks` locks files and folders (flock) and describes the process that holds a lock.
 `reader_writer_lock` is a lock of many readers or one writer for threads and processes.
+`lease` gives a name to one process at a time.
 `process_identity` names a process for good: its pid, its start time and the boot of its system.
 `process_table` lists the processes that run now, with parent and group (Linux).
 

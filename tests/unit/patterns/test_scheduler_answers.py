@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from interlock.patterns.scheduler.llm_answers import retry_after, tokens_used
+from interlock.runtime.limits.llm_answers import retry_after, tokens_used
 
 
 class Raised(Exception):

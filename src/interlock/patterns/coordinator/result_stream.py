@@ -2,58 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
-import queue
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from interlock.errors import FatalError, NotRunning
 from interlock.patterns.coordinator.coordinated_call import CoordinatedCall
 from interlock.patterns.coordinator.coordinated_run import CoordinatedRun
 from interlock.patterns.coordinator.state_updates import StateUpdate, StateWriter
 from interlock.runtime.hosting.host import RuntimeHost
+from interlock.runtime.hosting.thread_queue import ThreadQueue
 
 Result = dict[str, Any]
 
 
-class UpdateQueue:
-    """Passes updates from the event loop to a thread; those of one turn wake it up once."""
-
-    def __init__(self) -> None:
-        self._queue: queue.SimpleQueue[list[StateUpdate] | None] = queue.SimpleQueue()
-        self._turn: list[StateUpdate] = []
-        self._received: deque[StateUpdate] = deque()
-
-    def put(self, update: StateUpdate) -> None:
-        """Add an update; on the thread of the event loop."""
-        if not self._turn:
-            asyncio.get_running_loop().call_soon(self._flush)
-        self._turn.append(update)
-
-    def _flush(self) -> None:
-        turn, self._turn = self._turn, []
-        self._queue.put(turn)
-
-    def end(self) -> None:
-        """Add no more updates."""
-        self._queue.put(None)
-
-    def __iter__(self) -> UpdateQueue:
-        """Iterate over all updates until the end. An interrupted reader may continue later."""
-        return self
-
-    def __next__(self) -> StateUpdate:
-        if not self._received:
-            turn = self._queue.get()
-            if turn is None:
-                raise StopIteration
-            self._received.extend(turn)
-        return self._received.popleft()
+UpdateQueue: TypeAlias = ThreadQueue[StateUpdate]
 
 
 def stream_results(

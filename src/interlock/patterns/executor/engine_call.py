@@ -12,7 +12,7 @@ from interlock.patterns.executor.models import AgentAssignment, find_mismatch
 _OPTIONS = ("completion_config", "max_turns", "memory_messages", "timeout_seconds")
 
 
-class AgentEngine(Protocol):
+class GroupEngine(Protocol):
     """Runs one agent: `async run(identity=…, task=…, …)`.
 
     It may also take `completion_config`, `max_turns`, `memory_messages` and `timeout_seconds`.

@@ -16,7 +16,7 @@ from interlock.model.duration import Duration, seconds
 from interlock.model.event import Event, Kind
 from interlock.model.task import Task
 from interlock.patterns.executor.agent_outcomes import StoredOutcome
-from interlock.patterns.executor.engine_call import AgentEngine, EngineCaller
+from interlock.patterns.executor.engine_call import EngineCaller, GroupEngine
 from interlock.patterns.executor.events import (
     PARALLEL_GROUP_COMPLETE,
     PARALLEL_GROUP_START,
@@ -64,7 +64,7 @@ class ParallelExecutor:
     def __init__(
         self,
         *,
-        engine: AgentEngine,
+        engine: GroupEngine,
         shutdown_manager: ShutdownManager | None = None,
         resource_lock: ResourceLock | None = None,
         progress_callback: ProgressCallback | None = None,

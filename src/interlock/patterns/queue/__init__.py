@@ -1,11 +1,11 @@
 """`TaskQueue`: submit and forget, from any thread; tasks that conflict never run together.
 
 Lives here: the queue with its `AgentTask` and Future, file ownership per agent type, the registry
-of agents by name (a singleton across processes) and `delegate_tasks_parallel`. Not here: claims,
+of agents by name (a singleton across processes, by `system/lease.py`) and `delegate_tasks_parallel`. Not here: claims,
 priorities, retries and the event loop in its thread, which are the Runtime's and its host's.
 
 Start reading at `queue.py`, then `task_future.py`.
 
-Words: an *agent type* is the name of a kind of agent, of which one runs at a time; a *lease* is a
-name that one process holds; *ownership* says which agent type may modify which paths.
+Words: an *agent type* is the name of a kind of agent, of which one runs at a time; *ownership*
+says which agent type may modify which paths.
 """

@@ -10,7 +10,7 @@ from typing import Any, Self
 from urllib.parse import quote
 
 from interlock.errors import AgentAlreadyRunningError, AgentError, InvalidOption
-from interlock.patterns.queue.lease import Lease, LeaseHolder
+from interlock.system.lease import Lease, LeaseHolder
 
 Factory = Callable[[], Any]
 """Makes an agent: a function, or an object with `run(ctx)`."""

@@ -105,7 +105,7 @@ def _claims(given: AgentTask, ownership: FileOwnership | None) -> tuple[Claim, .
                 "create the queue with ownership=FileOwnership({...})"
             )
     elif ownership is not None:
-        ownership.refuse_strangers(given.agent_type, files)
+        ownership.require_ownership(given.agent_type, files)
     # One task of each type at a time: the task holds the name exclusively while it runs.
     single = _singleton(given.agent_type)
     if files == () and given.reads == ():

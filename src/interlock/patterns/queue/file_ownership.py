@@ -11,12 +11,11 @@ from pathlib import PurePath
 from interlock.errors import InvalidOwnership
 from interlock.model.claim import Patterns, write
 from interlock.model.ownership import Ownership, SharedOwnership
-from interlock.model.patterns.overlap import overlap
-from interlock.model.patterns.pattern import Alternative, Pattern, parse
+from interlock.model.patterns.pattern import Pattern
 from interlock.runtime.claim_paths import Workspace
 
 _IGNORED_FOLDERS = frozenset({".git", ".interlock"})
-_WILD = re.compile(r"[*?\[\]{}\\]")
+_WILDCARD = re.compile(r"[*?\[\]{}\\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +44,7 @@ class FileOwnership:
         workspace: str | os.PathLike[str] = ".",
     ) -> None:
         self._workspace = Workspace(workspace)
-        self._fold_case = self._workspace.fold_case
-        kept = {
-            agent: (patterns,) if isinstance(patterns, str) else tuple(patterns)
-            for agent, patterns in rules.items()
-        }
-        self._rules = Ownership(kept, open=open, fold_case=self._fold_case)
-        self._patterns = {agent: [self._parse(each) for each in kept[agent]] for agent in kept}
+        self._rules = Ownership(rules, open=open, fold_case=self._workspace.fold_case)
 
     def get_owned_paths(self, agent: str) -> list[str]:
         """Return the patterns that an agent type owns, as written; none for an unknown type."""
@@ -77,36 +70,27 @@ class FileOwnership:
         gaps = [] if self._rules.open else [Unowned(each) for each in self._gaps("")]
         return [*self._rules.problems(), *gaps]
 
-    def refuse_strangers(self, agent: str, files: Patterns) -> None:
+    def require_ownership(self, agent: str, files: Patterns) -> None:
         """Raise InvalidOwnership unless an agent type may modify all paths of these patterns."""
         for file in (files,) if isinstance(files, (str, PurePath)) else files:
             text = write(file).resource
-            if _WILD.search(text) is None:
+            if _WILDCARD.search(text) is None:
                 if not self.check_ownership(agent, text):
                     raise InvalidOwnership(_refusal(agent, text, self.get_owner(text)))
             else:
-                self._require_pattern(agent, self._parse(text))
+                self._require_pattern(agent, self._rules.parse(text))
 
     def _require_pattern(self, agent: str, wanted: Pattern) -> None:
-        for other, patterns in self._patterns.items():
-            for theirs in patterns if other != agent else ():
-                witness = overlap(wanted, theirs)
-                if witness is not None and not self._rules.allows(agent, witness):
-                    text = f"{wanted.text}: it matches {witness} too"
-                    raise InvalidOwnership(_refusal(agent, text, other))
-        own = [each for owned in self._patterns.get(agent, ()) for each in owned.alternatives]
-        if not self._rules.open:
-            for part in wanted.alternatives:
-                if not any(_covers(each, part) for each in own):
-                    raise InvalidOwnership(
-                        f"{agent} does not own all of {wanted.text}, as far as the rules show; "
-                        "list the files, or let it own the whole folder"
-                    )
-
-    # -- the workspace ----------------------------------------------------------------------
-
-    def _parse(self, text: str) -> Pattern:
-        return parse(text, fold_case=self._fold_case)
+        conflict = self._rules.conflict(agent, wanted)
+        if conflict is not None:
+            owner, witness = conflict
+            text = f"{wanted.text}: it matches {witness} too"
+            raise InvalidOwnership(_refusal(agent, text, owner))
+        if not (self._rules.open or self._rules.covers(wanted, [agent])):
+            raise InvalidOwnership(
+                f"{agent} does not own all of {wanted.text}, as far as the rules show; "
+                "list the files, or let it own the whole folder"
+            )
 
     def _inside(self, path: str | os.PathLike[str]) -> str | None:
         root = os.fspath(self._workspace.root)
@@ -122,29 +106,13 @@ class FileOwnership:
                 if self._rules.owner_of(path) is None:
                     yield path
             elif entry.name not in _IGNORED_FOLDERS:
-                all_below = self._parse(_WILD.sub(r"\\\g<0>", path) + "/")
-                if not any(overlap(all_below, each) for each in self._all_patterns()):
+                everything = self._rules.parse(_WILDCARD.sub(r"\\\g<0>", path) + "/")
+                if not self._rules.reaches(everything):
                     yield f"{path}/"
-                elif not self._is_owned(all_below):
+                elif not self._rules.covers(everything):
                     yield from self._gaps(f"{path}/")
-
-    def _all_patterns(self) -> Iterator[Pattern]:
-        for patterns in self._patterns.values():
-            yield from patterns
-
-    def _is_owned(self, pattern: Pattern) -> bool:
-        owned = [each for rule in self._all_patterns() for each in rule.alternatives]
-        return all(any(_covers(each, part) for each in owned) for part in pattern.alternatives)
 
 
 def _refusal(agent: str, text: str, owner: str | None) -> str:
     reason = f"belongs to {owner}" if owner else "has no owner, or is outside the workspace"
     return f"{agent} may not modify {text}, which {reason}; give the task to the owner"
-
-
-def _covers(owned: Alternative, wanted: Alternative) -> bool:
-    """Whether every wanted path is owned; False also where that is not obvious."""
-    if owned == wanted:
-        return True
-    depth = len(owned.prefix)
-    return (owned.is_subtree or owned.is_plain) and wanted.prefix[:depth] == owned.prefix

@@ -22,11 +22,11 @@ from interlock.model.duration import Duration
 from interlock.model.load import Gate
 from interlock.patterns.queue.agent_task import AgentTask, as_task
 from interlock.patterns.queue.file_ownership import FileOwnership
-from interlock.patterns.queue.finish_at_exit import finish_at_exit
 from interlock.patterns.queue.queue_status import QueueSnapshot, QueueStatus
 from interlock.patterns.queue.task_future import TaskFuture
 from interlock.patterns.queue.task_ids import TaskIds
 from interlock.runtime.context import current
+from interlock.runtime.hosting.finish_at_exit import finish_at_exit
 from interlock.runtime.hosting.host import RuntimeHost
 from interlock.runtime.load_text import LoadText
 from interlock.runtime.runtime import Runtime

@@ -15,9 +15,9 @@ from typing import Any, ParamSpec, Self, TypeVar, overload
 from interlock.errors import AttemptOver, InterlockError, InvalidOption, WouldBlockTheLoop
 from interlock.model.duration import Duration, seconds, span
 from interlock.model.limits import Quota
-from interlock.patterns.scheduler.llm_answers import retry_after, tokens_used
 from interlock.runtime.context import TaskContext, current
 from interlock.runtime.limits.allowance import Allowance
+from interlock.runtime.limits.llm_answers import retry_after, tokens_used
 from interlock.runtime.limits.quota_queue import QuotaWaiter
 from interlock.runtime.own_thread import in_own_thread
 

@@ -4,6 +4,7 @@
     rates.py        rates (requests and tokens in a window), held and changed while the run goes on
     slots.py        how many slots there are now, given the load of the machine
     breakers.py     circuit breakers: after failures in a row, a resource gives out nothing
+    llm_answers.py  Retry-After and token usage, read from answers and errors of model libraries
     allowance.py    rates for any number of loops and threads, without a run; with quota_queue.py
 
 Nothing here decides which task starts. Each part measures or counts something and tells the kernel

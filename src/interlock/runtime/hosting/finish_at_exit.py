@@ -1,4 +1,4 @@
-"""Finish the work of queues that were not shut down, before the program ends."""
+"""Finish the work of objects that were not shut down, before the program ends."""
 
 from __future__ import annotations
 
@@ -11,28 +11,30 @@ from weakref import WeakSet
 from interlock.runtime.log import LOGGER
 
 
-class _Queue(Protocol):
+class Finishable(Protocol):
+    """An object whose `shutdown()` finishes its work."""
+
     def shutdown(self, wait: bool = True) -> None: ...
 
 
-_queues: WeakSet[_Queue] = WeakSet()
+_open: WeakSet[Finishable] = WeakSet()
 _lock = threading.Lock()
 
 
-def finish_at_exit(queue: _Queue) -> None:
-    """Shut a queue down once the main thread has ended, as the standard library's executors are."""
+def finish_at_exit(owner: Finishable) -> None:
+    """Shut an object down once the main thread has ended, as concurrent.futures does."""
     with _lock:
-        _queues.add(queue)
+        _open.add(owner)
 
 
 def _finish() -> None:
     with _lock:
-        queues = list(_queues)
-    for queue in queues:
+        owners = list(_open)
+    for owner in owners:
         try:
-            queue.shutdown()
-        except Exception:  # noqa: BLE001 - a failure must not keep the other queues
-            LOGGER.exception("a queue could not be finished at the end of the program")
+            owner.shutdown()
+        except Exception:  # noqa: BLE001 - a failure must not keep the others
+            LOGGER.exception("work could not be finished at the end of the program")
 
 
 # `atexit` is too late: from Python 3.12 on, no thread can be started by then. concurrent.futures
