@@ -21,12 +21,13 @@ from interlock.journal.reader import Reader
 from interlock.journal.sqlite import SqliteJournal
 from interlock.kernel import instructions as do
 from interlock.kernel import stimuli as s
+from interlock.runtime.recorded_types import RECORDED_TYPES
 
 IN_FLIGHT = 100
 TASKS = 5_000
 ROUNDS = 5
 EVENTS = 1_000_000
-KNOWN = (s.Ended, do.Start, do.Change)
+KNOWN = RECORDED_TYPES
 
 
 def measure() -> Iterator[Figure]:

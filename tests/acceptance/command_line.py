@@ -213,7 +213,7 @@ class Folder:
             run = reader.last_run()
             assert run is not None
             for event in follow(reader, run):
-                if event.kind == "asked" and event.fields["asked"] == "Drain":
+                if event.kind == "command" and event.fields["command"] == "drain":
                     return
         raise AssertionError("the run ended without draining")
 

@@ -235,7 +235,7 @@ def test_an_attempt_that_was_told_to_stop_and_is_not_gone(folder: Folder) -> Non
     }
     running = plan(folder, tasks)
     gate.reached()
-    folder.event("asked_to_stop", "a")
+    folder.event("stop_requested", "a")
     folder.event("retrying", "a")
     assert "previous_attempt_alive" in asked(folder, "a")
     held = asked(folder, "b")["held_claim"]

@@ -15,12 +15,12 @@ from interlock.model.conflict import conflicts
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import State
 from interlock.model.task import Task
-from interlock.runtime.recovery.origin import KNOWN
+from interlock.runtime.recorded_types import RECORDED_TYPES
 from interlock.runtime.recovery.past import CUT_OFF_AT_MOST, Past
 from tests.faults.durable_scenarios import DEADLINE, TRIES
 from tests.faults.durable_world import DOWN, RATE, DurableWorld, Fact
 
-_ENDS = (Kind.SETTLED, Kind.INHERITED)
+_ENDS = (Kind.SETTLED, Kind.REUSED)
 _PROMISES = ("submitted", "cancelled", "answered", "told")
 _A_MOMENT = 0.05
 """What is granted has its effect some commits later: 1 ms each, or 10 if the first try fails."""
@@ -43,7 +43,7 @@ def violations(world: DurableWorld, *, late: float = _A_MOMENT) -> Iterator[str]
         yield from _attempts(own)
         yield from _times(own, late)
     yield from lost(world)
-    with Reader(world.path, Codec(KNOWN)) as reader:
+    with Reader(world.path, Codec(RECORDED_TYPES)) as reader:
         last = reader.last_run()
         if last is None or last.is_open:
             yield "the program has ended, and its run has not"
@@ -54,7 +54,7 @@ def lost(world: DurableWorld) -> Iterator[str]:
     known: set[tuple[str, str]] = set()
     started: set[int] = set()
     if world.path.exists():
-        with Reader(world.path, Codec(KNOWN)) as reader:
+        with Reader(world.path, Codec(RECORDED_TYPES)) as reader:
             for run in reader.runs():
                 events = list(reader.all_events(run))
                 yield from _of_a_run(run, events)
@@ -201,7 +201,7 @@ def _prefixes(run: Run, events: list[Event]) -> Iterator[str]:
                 if any(conflicts(a, b) for a in mine for b in other.claims if a.is_path):
                     yield f"event {event.number} starts {event.task_id} while {name} holds that"
             holds[event.task_id] = tasks[event.task_id]
-        elif event.kind in (Kind.ENDED, Kind.GONE, Kind.INTERRUPTED):
+        elif event.kind in (Kind.ENDED, Kind.ATTEMPT_EXITED, Kind.INTERRUPTED):
             holds.pop(event.task_id, None)
 
 

@@ -124,7 +124,7 @@ async def _answer(rt: Runtime, world: DurableWorld) -> None:
         if event.kind is Kind.NEEDS_YOU and rt.questions():
             rt.answer("asks", "blue")
             await world.acknowledged(rt, "answered", "asks")
-        if event.kind in (Kind.SETTLED, Kind.INHERITED) and event.task_id == "asks":
+        if event.kind in (Kind.SETTLED, Kind.REUSED) and event.task_id == "asks":
             return
 
 

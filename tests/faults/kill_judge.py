@@ -11,12 +11,12 @@ from interlock.journal.reader import Reader, Run
 from interlock.journal.schema.codec import Codec
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import Outcome, State
-from interlock.runtime.recovery.origin import KNOWN
+from interlock.runtime.recorded_types import RECORDED_TYPES
 from interlock.runtime.recovery.past import CUT_OFF_AT_MOST
 from interlock.testing.replay import replay
 from tests.faults.kill_program import TRIES, Line, lines
 
-_ENDS = (Kind.SETTLED, Kind.INHERITED)
+_ENDS = (Kind.SETTLED, Kind.REUSED)
 
 
 def violations(folder: Path, *, closed: bool) -> Iterator[str]:
@@ -28,7 +28,7 @@ def violations(folder: Path, *, closed: bool) -> Iterator[str]:
         if any(line.what == "ack" for line in truth):
             yield "something was acknowledged, and there is no journal"
         return
-    with Reader(journal, Codec(KNOWN)) as reader:
+    with Reader(journal, Codec(RECORDED_TYPES)) as reader:
         earlier: dict[str, Outcome[Any]] = {}
         for run in reader.runs():
             own = [line for line in truth if line.run == run.id]

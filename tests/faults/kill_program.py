@@ -136,7 +136,7 @@ class Program:
                 rt.answer("asks", "blue")
                 await rt.flush()
                 self._truth.tell("ack", "asks", "answered")
-            if event.kind in (Kind.SETTLED, Kind.INHERITED) and event.task_id == "asks":
+            if event.kind in (Kind.SETTLED, Kind.REUSED) and event.task_id == "asks":
                 return
 
     # -- agents -----------------------------------------------------------------------------

@@ -215,7 +215,7 @@ def test_a_queue_with_a_journal_takes_up_what_was_done(tmp_path: Path) -> None:
         last = reader.last_run()
         assert last is not None
         told = [(event.kind, event.task_id) for event in reader.all_events(last)]
-        assert (Kind.INHERITED, "a") in told
+        assert (Kind.REUSED, "a") in told
         assert (Kind.SETTLED, "b") in told
 
 

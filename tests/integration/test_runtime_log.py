@@ -84,7 +84,7 @@ async def test_levels_say_what_matters(written: io.BytesIO) -> None:
     levels = {line["task"]: line["level"] for line in of(written, "settled")}
     assert levels == {"good": "info", "bad": "error", "late": "warning", "skipped": "info"}
     assert [line["level"] for line in of(written, "retrying")] == ["warning"]
-    assert {line["level"] for line in of(written, "asked_to_stop")} == {"warning"}
+    assert {line["level"] for line in of(written, "stop_requested")} == {"warning"}
     for kind in ("run_started", "submitted", "started", "run_ended"):
         assert {line["level"] for line in of(written, kind)} == {"info"}
     assert {line["level"] for line in of(written, "waiting") + of(written, "ended")} == {"debug"}

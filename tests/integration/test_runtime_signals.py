@@ -29,7 +29,7 @@ def say(*words):
 drained = []
 
 def tell(event):
-    if event.kind is Kind.ASKED and type(event.data).__name__ == "Drain" and not drained:
+    if event.kind is Kind.COMMAND and event.fields["command"] == "drain" and not drained:
         drained.append(event)  # leaving the block drains too
         say("draining")
 

@@ -13,7 +13,7 @@ from interlock import Event, Kind, Runtime, State, Task
 from interlock.errors import ChangedTask
 from interlock.journal.sqlite import SqliteJournal
 from interlock.kernel import instructions as do
-from interlock.runtime.recovery.origin import KNOWN
+from interlock.runtime.recorded_types import RECORDED_TYPES
 from tests.unit.journal.story import run
 
 SECRET = "sk-very-secret"
@@ -33,7 +33,7 @@ class Agent:
 
 async def cut_off(path: Path, task: Task) -> None:
     """A run that was killed when the task had been submitted."""
-    journal = SqliteJournal(path, known=KNOWN, redact=[SECRET])
+    journal = SqliteJournal(path, known=RECORDED_TYPES, redact=[SECRET])
     await journal.begin("r1", 1000.0)
     told = [
         Event(1, 1000.0, Kind.SUBMITTED, task.id, task),

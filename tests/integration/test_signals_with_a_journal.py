@@ -17,7 +17,7 @@ from interlock.journal.schema.codec import Codec
 from interlock.kernel import stimuli as s
 from interlock.model.event import Kind
 from interlock.model.outcome import State
-from interlock.runtime.recovery.origin import KNOWN
+from interlock.runtime.recorded_types import RECORDED_TYPES
 from interlock.testing.replay import replay
 from tests.integration import signalled
 from tests.integration.signalled import GRACE
@@ -76,7 +76,7 @@ def test_a_signal_ends_the_program_within_the_grace_and_all_can_go_on(
     assert time.monotonic() - at < GRACE + 2 + SLACK
     assert status == (128 + number if number == signal.SIGTERM else -signal.SIGINT)
     assert "ran" not in said, "something started after the signal"
-    with Reader(tmp_path / "j.db", Codec(KNOWN)) as reader:
+    with Reader(tmp_path / "j.db", Codec(RECORDED_TYPES)) as reader:
         (run,) = reader.runs()
         assert run.is_open
         states = {row.task_id: row.state for row in reader.tasks(run)}

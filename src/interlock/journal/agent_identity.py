@@ -22,12 +22,14 @@ from pathlib import PurePath
 from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
+from interlock.journal.schema.names import RECORDS
 from interlock.journal.schema.user_types import name_of
 from interlock.model.command import Command
 
 if TYPE_CHECKING:
     from interlock.journal.schema.codec import Walk
 
+NOT_STORED = RECORDS["not_stored"].tag
 _WRAPPED = 20
 """So many wrappers around an agent are looked into, and so many objects in each other."""
 _CONSTANTS = (str, int, bytes, type(None), PurePath, Enum)
@@ -109,7 +111,7 @@ def _looked_at(walk: Walk, agent: Any, deeper: int) -> Any:
     if inspect.isroutine(agent):
         return None
     whole = walk.tree(agent)
-    if not (isinstance(whole, dict) and whole.get("$") == "NotStored"):
+    if not (isinstance(whole, dict) and whole.get("$") == NOT_STORED):
         return whole
     try:
         own = object.__getattribute__(agent, "__dict__")

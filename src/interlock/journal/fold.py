@@ -13,7 +13,7 @@ from interlock.journal.agent_identity import agent_name
 from interlock.journal.batch import Batch, Values
 from interlock.journal.history import Samples, labels_of
 from interlock.journal.rows import SMALL, checksum, column, spilled
-from interlock.journal.schema.codec import Codec
+from interlock.journal.schema.codec import EVENT_TAGS, Codec
 from interlock.journal.tables import seq
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import Outcome, State
@@ -84,7 +84,7 @@ class _Turn:
         place = seq(self._run, number)
         if self._hides or not task_id.isascii():
             task_id = self._text(task_id)
-        word = kind._value_
+        word = EVENT_TAGS[kind]
         file = None
         if text is not None and len(text) > SMALL:
             text, file = spilled(text, self._batch.files)
@@ -104,7 +104,7 @@ class _Turn:
                 self._changes.setdefault(task_id, {})["token"] = grant
         elif kind in _STATES:
             self._change(task_id, word, at)
-        elif kind is Kind.SETTLED or kind is Kind.INHERITED:
+        elif kind is Kind.SETTLED or kind is Kind.REUSED:
             self._settled(event, task_id, text, file)
         elif kind is Kind.RUN_ENDED:
             self._batch.add(queries.END_RUN, (at, self._run))

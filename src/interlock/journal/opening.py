@@ -57,7 +57,10 @@ def _no_place(path: str, error: Exception) -> UnreadableJournal:
 
 
 def open_to_write(path: Path, durability: str, disk: Disk) -> sqlite3.Connection:
-    """For the one writer; the journal is made if there is none, and brought up to date."""
+    """For the one writer; the journal is made if there is none.
+
+    One of an older format is brought up to date by the first write (`migrations`).
+    """
     if not path.exists():
         _create(path, disk)
     check(path)
@@ -69,7 +72,6 @@ def open_to_write(path: Path, durability: str, disk: Disk) -> sqlite3.Connection
         )
     connection = _connect(path, "rw")
     try:
-        _migrate(connection)
         connection.create_function("checksum", -1, checksum, deterministic=True)
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         connection.execute(f"PRAGMA synchronous = {disk.synchronous(durability)}")
@@ -221,6 +223,15 @@ def damaged(path: Path, how: str) -> UnreadableJournal:
     )
 
 
+def unknown(path: Path, where: str, problem: str) -> UnreadableJournal:
+    """What to say about a name or a version that this Interlock does not know."""
+    return UnreadableJournal(
+        str(path),
+        f"{where} was written by a newer Interlock: {problem}",
+        "Use that version, or choose another name for the journal",
+    )
+
+
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
     return sqlite3.connect(
         f"file:{quote(os.fsencode(path))}?mode={mode}",
@@ -244,7 +255,8 @@ def _create(path: Path, disk: Disk) -> None:
             connection.execute(f"PRAGMA page_size = {_PAGE}")
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            _migrate(connection)
+            for statement in migrations(0):
+                connection.execute(statement)
             connection.execute("PRAGMA journal_mode = WAL")
         finally:
             connection.close()
@@ -259,9 +271,16 @@ def _create(path: Path, disk: Disk) -> None:
         ) from error
 
 
-def _migrate(connection: sqlite3.Connection) -> None:
+def format_of(connection: sqlite3.Connection) -> int:
+    """The version of the tables."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    for number in range(version, VERSION):
-        connection.executescript(
-            f"BEGIN; {MIGRATIONS[number]} PRAGMA user_version = {number + 1}; COMMIT;"
-        )
+    return int(version)
+
+
+def migrations(version: int) -> list[str]:
+    """The statements that make today's tables out of those of a version; for one transaction."""
+    if version == VERSION:
+        return []
+    script = "".join(MIGRATIONS[version:])
+    statements = [each.strip() for each in script.split(";") if each.strip()]
+    return [*statements, f"PRAGMA user_version = {VERSION}"]

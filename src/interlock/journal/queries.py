@@ -70,7 +70,7 @@ SELECT seq, at, kind, task_id, data, file, checksum FROM events
 WHERE seq > ? AND seq < ? ORDER BY seq LIMIT ?"""
 EVENTS_OF_KIND = """
 SELECT seq, at, kind, task_id, data, file, checksum FROM events
-WHERE seq > ? AND seq < ? AND kind = ? ORDER BY seq"""
+WHERE seq > ? AND seq < ? AND (kind IN (?, ?) OR kind GLOB ?) ORDER BY seq"""
 LAST_EVENT = "SELECT max(seq) FROM events WHERE seq >= ? AND seq < ?"
 FIRST_EVENT = "SELECT min(seq) FROM events WHERE seq >= ? AND seq < ?"
 EVENT = "SELECT seq, at, kind, task_id, data, file, checksum FROM events WHERE seq = ?"

@@ -19,7 +19,9 @@ from interlock.journal.disk import Disk
 from interlock.journal.files import Damaged, Files
 from interlock.journal.history import Estimate, estimate
 from interlock.journal.rows import Row, checksum, column, text_of
-from interlock.journal.schema.codec import Codec
+from interlock.journal.schema.codec import Codec, UnknownName, kind_of
+from interlock.journal.schema.names import FIRST_EVENT_NAMES
+from interlock.journal.schema.upcasters import labels_2
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import Outcome, State
 
@@ -149,7 +151,7 @@ class Reader:
     def _run(self, found: tuple[Any, ...]) -> Run:
         run = Run(*found[:-1])
         text = self._text(f"run {run.no}", (run.options, None, found[-1]), *_fixed(run))
-        return run._replace(options=self._codec.loads(text or "{}"))
+        return run._replace(options=self._loads(f"run {run.no}", text or "{}"))
 
     def status(self, run: Run) -> Status:
         """How a run stands now."""
@@ -172,7 +174,9 @@ class Reader:
     def events_of_kind(self, run: Run, kind: Kind) -> list[Event]:
         """The events of a run that are of a kind there are few of."""
         first, end = _range(run, 0)
-        found = self._rows(queries.EVENTS_OF_KIND, first, end, kind.value)
+        name = kind.value
+        before = next((old for old, new in FIRST_EVENT_NAMES.items() if new == name), name)
+        found = self._rows(queries.EVENTS_OF_KIND, first, end, name, before, f"{name}/*")
         return [self._event(each) for each in found]
 
     def all_events(self, run: Run, since: int = 0) -> Iterator[Event]:
@@ -204,8 +208,12 @@ class Reader:
     def _event(self, found: tuple[Any, ...]) -> Event:
         place, at, kind, task_id, *_ = found
         text = self._text(f"event {schema.number(place)}", found[4:], place, at, kind, task_id)
-        data = None if text is None else self._codec.loads(text)
-        return Event(schema.number(place), at, Kind(kind), task_id, data)
+        try:
+            data = None if text is None else self._codec.loads(text)
+            return Event(schema.number(place), at, kind_of(kind), task_id, data)
+        except UnknownName as unknown:
+            what = f"event {schema.number(place)}"
+            raise opening.unknown(self.path, what, unknown.problem) from unknown
 
     # -- tasks ------------------------------------------------------------------------------
 
@@ -226,9 +234,17 @@ class Reader:
 
     def _task(self, found: tuple[Any, ...]) -> TaskRow:
         try:
-            return _task(found)
+            row = _task(found)
         except ValueError as error:
             raise opening.damaged(self.path, f"task {found[0]!r}: {error}") from error
+        # Of a file that is only read the table is still as 0.1.0 has left it.
+        if row.labels and self._format() == 1:
+            return row._replace(labels=labels_2(row.labels))
+        return row
+
+    def _format(self) -> int:
+        ((found,),) = self._rows("PRAGMA user_version")
+        return int(found)
 
     def outcome(self, run: Run, task_id: str) -> Outcome[Any] | None:
         """How a task of a run ended; None if it has not."""
@@ -252,7 +268,7 @@ class Reader:
             return None
         text = self._text(f"the outcome of key {key!r}", found[0][5:], *found[0][:5])
         _, run, task_id, fingerprint, *_ = found[0]
-        return Success(key, run, task_id, fingerprint, self._codec.loads(text or "null"))
+        return Success(key, run, task_id, fingerprint, self._loads(f"key {key!r}", text or "null"))
 
     def estimate(self, agent: str, label: str = "") -> Estimate | None:
         """How long an agent takes, as far as known; with a label `name=value`, for such tasks."""
@@ -277,7 +293,7 @@ class Reader:
     def _record(self, namespace: str, found: tuple[Any, ...]) -> tuple[str, Any]:
         key, *kept = found
         text = self._text(f"record {key!r} of {namespace!r}", kept, namespace, key)
-        return key, self._codec.loads(text or "null")
+        return key, self._loads(f"record {key!r} of {namespace!r}", text or "null")
 
     # -- rows -------------------------------------------------------------------------------
 
@@ -292,6 +308,12 @@ class Reader:
             return text_of(Row(*kept), self._files, *columns)
         except Damaged as error:
             raise opening.damaged(self.path, f"{what}: {error}") from error
+
+    def _loads(self, what: str, text: str) -> Any:
+        try:
+            return self._codec.loads(text)
+        except UnknownName as unknown:
+            raise opening.unknown(self.path, what, unknown.problem) from unknown
 
 
 def _fixed(run: Run) -> tuple[Any, ...]:

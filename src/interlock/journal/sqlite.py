@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from interlock.errors import InterlockError
@@ -20,6 +21,8 @@ from interlock.journal.store import Durability, Store
 from interlock.journal.writer import OnTrouble, Writer, WriterThread
 from interlock.model.event import Event, Kind
 
+_NONE: Mapping[str, type] = MappingProxyType({})
+
 MakeWriter = Callable[[Store, OnTrouble], Writer]
 
 
@@ -30,8 +33,9 @@ def _nobody_listens(_: Exception | None) -> None:
 class SqliteJournal:
     """A journal and, after `begin()`, one run in it. Made on the event loop that will use it.
 
-    `known` are the named tuples that events carry; `redact` lists secrets, which are replaced by
-    `***` in whatever is written. `read` gives access to what is in the file.
+    `known` are the classes of what events carry, by their names in a journal; `redact` lists
+    secrets, which are replaced by `***` in whatever is written. `read` gives access to what is in
+    the file.
     """
 
     def __init__(
@@ -40,7 +44,7 @@ class SqliteJournal:
         *,
         durability: Durability = "full",
         redact: Iterable[str] = (),
-        known: Iterable[type] = (),
+        known: Mapping[str, type] = _NONE,
         on_trouble: OnTrouble = _nobody_listens,
         disk: Disk | None = None,
         writer: MakeWriter = WriterThread,

@@ -34,6 +34,8 @@ class Store:
         self.disk = disk
         self.files = Files(path, disk)
         self._connection = opening.open_to_write(path, durability, disk)
+        # Not before something is written: a journal that turns out to be unreadable stays as it is.
+        self._outdated = opening.migrations(opening.format_of(self._connection))
         self._inode = os.stat(path).st_ino
         self._session = uuid.uuid4().hex[:12]
         self._writes = 0
@@ -63,9 +65,12 @@ class Store:
         try:
             disk.execute(connection, "BEGIN IMMEDIATE")
             self._check_that_nobody_else_writes()
+            for statement in self._outdated:
+                disk.execute(connection, statement)
             apply(batches, disk, connection)
             disk.execute(connection, queries.NAME_WRITE, (name,))
             disk.commit(connection)
+            self._outdated = []
         except Exception as error:
             if connection.in_transaction:
                 with contextlib.suppress(sqlite3.Error):

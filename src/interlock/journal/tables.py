@@ -79,7 +79,15 @@ CREATE TABLE history (
 CREATE TABLE last_write (one INTEGER PRIMARY KEY CHECK (one = 1), name TEXT NOT NULL);
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST,)
+# Events and records have names of their own since (`schema/names.py`), and each row says in which
+# version it is written. Only the copy of the labels in this table has no version. The new number
+# also keeps 0.1.0 from reading rows that it would misunderstand.
+_SECOND = """
+UPDATE tasks SET labels = replace(labels, '"again_of":', '"retry_of":')
+WHERE labels LIKE '%"again_of":%';
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND)
 """Each makes the next version out of the one before. Never change one that was released."""
 
 VERSION = len(MIGRATIONS)

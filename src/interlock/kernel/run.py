@@ -468,7 +468,7 @@ class Run:
         entry = self.entries.get(task_id)
         attempt = entry.attempt if entry is not None else None
         if attempt is None or attempt.token != token:
-            self.out.append(Refused(task_id, token, type(stimulus).__name__))
+            self.out.append(Refused(task_id, token, s.STIMULUS_NAMES[type(stimulus)]))
             return None
         return attempt
 
@@ -476,7 +476,7 @@ class Run:
         """Return the attempt with that token if its outcome is still open."""
         attempt = self._alive(task_id, token, stimulus)
         if attempt is not None and attempt.ended:
-            self.out.append(Refused(task_id, token, type(stimulus).__name__))
+            self.out.append(Refused(task_id, token, s.STIMULUS_NAMES[type(stimulus)]))
             return None
         return attempt
 

@@ -296,3 +296,36 @@ Stimulus = (
     | Drain
     | Shutdown
 )
+
+STIMULUS_NAMES: dict[type, str] = {
+    Submit: "submit",
+    Ended: "attempt_ended",
+    Gone: "attempt_exited",
+    Reports: "reports",
+    Cancel: "cancel",
+    CancelGroup: "cancel_group",
+    Extend: "extend",
+    Take: "take",
+    Used: "used",
+    AwaitTasks: "await_tasks",
+    Ask: "ask",
+    Answer: "answer",
+    Withdraw: "withdraw",
+    SetCapacity: "set_capacity",
+    Throttle: "throttle",
+    Define: "define",
+    SetRate: "set_rate",
+    HoldRate: "hold_rate",
+    Occupy: "occupy",
+    Vacate: "vacate",
+    Recall: "recall",
+    Spend: "spend",
+    Pause: "pause",
+    Unpause: "resume",
+    Prioritize: "prioritize",
+    Tick: "tick",
+    Drain: "drain",
+    Shutdown: "shutdown",
+}
+"""The name of each stimulus in records and messages. Journals hold these names, so they never
+change, whatever the classes are called."""

@@ -21,7 +21,7 @@ class Mode(StrEnum):
     """A path, alone."""
     USE = "use"
     """A named resource: an amount where it has a capacity, otherwise shared with other users."""
-    EXCLUSIVE = "alone"
+    EXCLUSIVE = "exclusive"
     """A named resource, all of it, alone."""
 
 

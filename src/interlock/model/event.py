@@ -22,10 +22,10 @@ class Kind(StrEnum):
     NEEDS_YOU = "needs_you"
     RUNNING = "running"
     """A task that needed you goes on."""
-    ASKED_TO_STOP = "asked_to_stop"
+    STOP_REQUESTED = "stop_requested"
     ENDED = "ended"
     """An attempt reported how it ended. What becomes of its task: `retrying` or `settled`."""
-    GONE = "gone"
+    ATTEMPT_EXITED = "attempt_exited"
     """Nothing is left of an attempt that had been told to stop: its claims are free."""
     SETTLED = "settled"
     """A task has its outcome."""
@@ -33,19 +33,24 @@ class Kind(StrEnum):
     """A wait in mid-flight is over."""
     DENIED = "denied"
     REFUSED = "refused"
-    ASKED = "asked"
-    """Somebody asked for something: to cancel, pause, answer, change a limit, ..."""
+    COMMAND = "command"
+    """A request from outside: to cancel, pause, answer, change a limit, ..."""
     TICKED = "ticked"
     """A time came that the kernel had waited for."""
     INTERRUPTED = "interrupted"
     """An attempt was cut off when the coordinator ended."""
-    INHERITED = "inherited"
+    REUSED = "reused"
     """A task that an earlier run has done is not run again."""
     REPORTED = "reported"
     LOGGED = "logged"
     USED = "used"
     MISSED = "missed"
     """Events that were dropped before they could be read; only a slow reader sees this one."""
+
+
+COMMAND_NAMES: dict[type, str] = {}
+"""The name of each command, by the class of its data. The runtime fills it in when it is loaded:
+the classes are the kernel's, which the model does not know."""
 
 
 class Event(NamedTuple):
@@ -75,4 +80,6 @@ class Event(NamedTuple):
             return dict(data)
         names: tuple[str, ...] = getattr(data, "_fields", ()) or data.__slots__
         fields = {name: getattr(data, name) for name in names if not name.startswith("_")}
-        return {"asked": type(data).__name__, **fields} if self.kind is Kind.ASKED else fields
+        if self.kind is Kind.COMMAND:
+            return {"command": COMMAND_NAMES.get(type(data), ""), **fields}
+        return fields

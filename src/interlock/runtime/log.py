@@ -33,7 +33,7 @@ _LEVELS = {
     Kind.NEEDS_YOU: logging.INFO,
     Kind.LOGGED: logging.INFO,
     Kind.RETRYING: logging.WARNING,
-    Kind.ASKED_TO_STOP: logging.WARNING,
+    Kind.STOP_REQUESTED: logging.WARNING,
     Kind.DENIED: logging.WARNING,
     Kind.REFUSED: logging.WARNING,
 }
@@ -151,7 +151,7 @@ def _brief(event: Event) -> dict[str, Any]:
         }
     if event.kind is Kind.SUBMITTED:
         return {"claims": ", ".join(map(str, data.claims)), "after": ", ".join(data.after)}
-    names = ("asked", "attempt", "token", "reason", "detail", "line", "fraction", "message")
+    names = ("command", "attempt", "token", "reason", "detail", "line", "fraction", "message")
     return {name: value for name, value in event.fields.items() if name in names}
 
 

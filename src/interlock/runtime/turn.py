@@ -15,13 +15,13 @@ Decision = do.Instruction | Outcome[Any]
 
 _KINDS: dict[type, Kind] = {
     do.Start: Kind.STARTED,
-    do.Stop: Kind.ASKED_TO_STOP,
+    do.Stop: Kind.STOP_REQUESTED,
     do.Resume: Kind.GRANTED,
     do.Deny: Kind.DENIED,
     do.Refused: Kind.REFUSED,
     Outcome: Kind.SETTLED,
     s.Ended: Kind.ENDED,
-    s.Gone: Kind.GONE,
+    s.Gone: Kind.ATTEMPT_EXITED,
 }
 
 
@@ -99,7 +99,7 @@ def _told(source: Any) -> Iterator[tuple[Kind, str, Any]]:
     if isinstance(source, s.Submit):
         terms = _terms(source)
         if terms is not None:
-            yield Kind.ASKED, terms.parent or "", terms
+            yield Kind.COMMAND, terms.parent or "", terms
         for task in source.tasks:
             yield Kind.SUBMITTED, task.id, task
     elif isinstance(source, s.Reports):
@@ -110,7 +110,7 @@ def _told(source: Any) -> Iterator[tuple[Kind, str, Any]]:
     elif type(source) is tuple:
         yield source
     else:
-        yield Kind.ASKED, getattr(source, "task_id", "") or "", source
+        yield Kind.COMMAND, getattr(source, "task_id", "") or "", source
 
 
 class Together(NamedTuple):

@@ -14,7 +14,7 @@ from interlock.plan.project_file import FILE, load_project
 from interlock.plan.records import Project
 from interlock.runtime.control.client import ask
 from interlock.runtime.control.protocol import NoReply
-from interlock.runtime.recovery.origin import KNOWN
+from interlock.runtime.recorded_types import RECORDED_TYPES
 
 FOLDER = ".interlock"
 _FILES = (".gitignore", "journal.db", "journal.db.lock", "journal.db.agents.lock", "interlock.log")
@@ -77,7 +77,7 @@ class ProjectFolder:
         """The journal, opened for reading."""
         if not self.journal.exists():
             raise UsageError(f"nothing has run in {self.root} yet; start with `interlock run`")
-        return Reader(self.journal, Codec(KNOWN))
+        return Reader(self.journal, Codec(RECORDED_TYPES))
 
     def is_active(self) -> bool:
         """Whether a process is carrying out a run here at this moment."""

@@ -21,14 +21,14 @@ from interlock.kernel import stimuli as s
 from interlock.kernel.kernel import Kernel
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import Outcome
-from interlock.runtime.recovery.origin import KNOWN
+from interlock.runtime.recorded_types import RECORDED_TYPES
 from interlock.runtime.turn import Together
 
-_REPORTS = (Kind.ENDED, Kind.GONE)
+_REPORTS = (Kind.ENDED, Kind.ATTEMPT_EXITED)
 _DECISIONS = frozenset(
     {
         *(Kind.BLOCKED, Kind.WAITING, Kind.RETRYING, Kind.NEEDS_YOU, Kind.RUNNING),
-        *(Kind.STARTED, Kind.ASKED_TO_STOP, Kind.SETTLED),
+        *(Kind.STARTED, Kind.STOP_REQUESTED, Kind.SETTLED),
         *(Kind.GRANTED, Kind.DENIED, Kind.REFUSED),
     }
 )
@@ -65,7 +65,7 @@ class _RecordedStep(NamedTuple):
 def replay(path: str | Path) -> list[Difference]:
     """Replay all runs of a journal; returns the first difference of each run that has one."""
     found = []
-    with Reader(path, Codec(KNOWN)) as reader:
+    with Reader(path, Codec(RECORDED_TYPES)) as reader:
         for run in reader.runs():
             found += replay_run(run.id, reader.all_events(run))
     return found
@@ -114,7 +114,7 @@ def _steps(events: Iterable[Event]) -> Iterator[Event | _RecordedStep]:
             if step is not None:  # before the first one, a run is being resumed
                 step.decided.append(_comparable(event.data))
             continue
-        if event.kind is Kind.ASKED and isinstance(event.data, Together):
+        if event.kind is Kind.COMMAND and isinstance(event.data, Together):
             terms = event.data
             continue
         stimulus = _stimulus(event, terms, queue)
@@ -134,7 +134,7 @@ def _steps(events: Iterable[Event]) -> Iterator[Event | _RecordedStep]:
 def _stimulus(event: Event, terms: Together | None, queue: _EventQueue) -> s.Stimulus | None:
     """The stimulus that an event stands for, with the events that belong to it; None if none."""
     if event.kind is Kind.SUBMITTED:
-        if queue.next_is(Kind.INHERITED):
+        if queue.next_is(Kind.REUSED):
             return None
         size = 1 if terms is None else terms.size
         tasks = (event.data, *(queue.take().data for _ in range(size - 1)))
@@ -146,7 +146,7 @@ def _stimulus(event: Event, terms: Together | None, queue: _EventQueue) -> s.Sti
         return s.Reports(tuple(reports))
     if event.kind is Kind.TICKED:
         return s.Tick()
-    if event.kind is Kind.ASKED:
+    if event.kind is Kind.COMMAND:
         asked: s.Stimulus = event.data
         return asked
     return None

@@ -14,9 +14,10 @@ from interlock.kernel import stimuli as s
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import ErrorRecord, Outcome, State
 from interlock.model.task import Task
+from interlock.runtime.recorded_types import RECORDED_TYPES
 
 T = TypeVar("T")
-KNOWN = (s.Ended, s.Gone, do.Start, do.Change)
+KNOWN = RECORDED_TYPES
 
 
 AGENT = "app:build"

@@ -28,8 +28,9 @@ from interlock.journal.schema.codec import MAX_DEPTH, Codec
 from interlock.journal.schema.own_records import Awaited, NotStored
 from interlock.kernel import instructions as do
 from interlock.kernel import stimuli as s
+from interlock.runtime.recorded_types import RECORDED_TYPES
 
-CODEC = Codec(known=(s.Ended, s.Extend, do.Start, do.Change))
+CODEC = Codec(RECORDED_TYPES)
 
 
 class Colour(Enum):

@@ -14,7 +14,7 @@ from interlock.journal.schema.codec import Codec
 from interlock.journal.state.run_facts import RunFacts, TaskFacts
 from interlock.journal.state.run_fold import RunFold, said, shown
 from interlock.model.claim import read, uses, write
-from interlock.runtime.recovery.origin import KNOWN
+from interlock.runtime.recorded_types import RECORDED_TYPES
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +42,7 @@ class Watched:
 
 
 def from_journal(path: str) -> RunFacts:
-    with Reader(path, Codec(KNOWN)) as reader:
+    with Reader(path, Codec(RECORDED_TYPES)) as reader:
         run = reader.last_run()
         assert run is not None
         return RunFold(run.id, 0.0).take(reader.all_events(run)).facts(0.0)
@@ -166,7 +166,7 @@ def test_time_that_a_person_took_is_nobodys_work() -> None:
 def test_an_event_about_a_task_that_is_not_known_changes_nothing() -> None:
     fold = RunFold("r", 0.0)
     for kind in Kind:
-        if kind not in (Kind.RUN_STARTED, Kind.RUN_ENDED, Kind.SUBMITTED, Kind.ASKED):
+        if kind not in (Kind.RUN_STARTED, Kind.RUN_ENDED, Kind.SUBMITTED, Kind.COMMAND):
             fold.take([Event(1, 1.0, kind, "nobody", {"attempt": 1, "token": 1, "gone": True})])
     assert fold.facts(1.0).tasks == ()
 

@@ -158,4 +158,4 @@ def test_a_child_of_a_stopped_parent_is_refused() -> None:
     run = Judged()
     run.submit(Task("p"))
     run.handle(s.Cancel("p"))
-    assert refused(run.child("p", Task("c"))) == ["Submit"]
+    assert refused(run.child("p", Task("c"))) == ["submit"]

@@ -206,7 +206,7 @@ def test_an_attempt_that_is_over_withdraws_nothing(gone: bool) -> None:
     run.submit(Task("a"))
     run.asks("a")
     run.ends("a", gone=gone)
-    assert refused(run.withdraws("a")) == ["Withdraw"]
+    assert refused(run.withdraws("a")) == ["withdraw"]
 
 
 def test_what_waits_for_its_slot_after_a_withdrawal_can_be_cancelled() -> None:

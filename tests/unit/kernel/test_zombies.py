@@ -95,7 +95,7 @@ def test_reports_with_an_old_token_are_refused_and_change_nothing() -> None:
         s.Ask("a", 1, 1, "?"),
         s.Submit((Task("child"),), parent="a", token=1),
     ):
-        assert run.handle(stale) == [Refused("a", 1, type(stale).__name__)]
+        assert run.handle(stale) == [Refused("a", 1, s.STIMULUS_NAMES[type(stale)])]
         assert run.picture() == before
     assert run.state("a") is State.RUNNING
 
@@ -104,10 +104,10 @@ def test_a_zombie_may_report_its_end_but_ask_for_nothing() -> None:
     run = Judged()
     run.submit(Task("a"))
     run.handle(s.Cancel("a"))
-    assert refused(run.extend("a")) == ["Extend"]
-    assert refused(run.asks("a")) == ["Ask"]
+    assert refused(run.extend("a")) == ["extend"]
+    assert refused(run.asks("a")) == ["ask"]
     assert refused(run.gone("a")) == []
-    assert refused(run.gone("a")) == ["Gone"]
+    assert refused(run.gone("a")) == ["attempt_exited"]
 
 
 def test_tokens_only_grow_and_no_two_holders_share_one() -> None:  # pitfall 2
@@ -118,7 +118,7 @@ def test_tokens_only_grow_and_no_two_holders_share_one() -> None:  # pitfall 2
     run.until(0)
     assert run.tokens == {"a": 43, "b": 42}
     # Another's token releases nothing.
-    assert run.handle(s.Gone("a", 42)) == [Refused("a", 42, "Gone")]
+    assert run.handle(s.Gone("a", 42)) == [Refused("a", 42, "attempt_exited")]
 
 
 def test_what_one_turn_of_the_loop_reports_is_taken_in_before_anything_starts() -> None:

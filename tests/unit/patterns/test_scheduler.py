@@ -161,7 +161,7 @@ def test_a_thread_that_is_told_to_stop_can_know_it_and_its_result_is_fenced_off(
             results = await running.run([agent])
             assert isinstance(results[0], TimeoutError)
             async for event in running.runtime.events():
-                if event.kind is Kind.GONE:
+                if event.kind is Kind.ATTEMPT_EXITED:
                     break
             assert told == [True]
             assert [each.status for each in running.runtime.outcomes] == [State.TIMED_OUT]

@@ -35,7 +35,7 @@ class Story:
         return self.tell(at, Kind.STARTED, task_id, do.Start(task_id, attempt, token))
 
     def asked(self, at: float, stimulus: Any) -> Story:
-        return self.tell(at, Kind.ASKED, getattr(stimulus, "task_id", "") or "", stimulus)
+        return self.tell(at, Kind.COMMAND, getattr(stimulus, "task_id", "") or "", stimulus)
 
     def granted(self, at: float, task_id: str, token: int, request: int, *claims: Any) -> Story:
         return self.tell(
@@ -81,7 +81,7 @@ def test_who_allows_fewer_attempts_than_there_were_leaves_one() -> None:
 
 def test_an_attempt_that_was_told_to_stop_had_not_to_be_cut_off() -> None:
     story = Story().submitted(0, Task("a")).started(0, "a", 1, 1)
-    known = story.tell(1, Kind.ASKED_TO_STOP, "a", do.Stop("a", 1, "timeout")).known("a")
+    known = story.tell(1, Kind.STOP_REQUESTED, "a", do.Stop("a", 1, "timeout")).known("a")
     assert known.running is None
 
 

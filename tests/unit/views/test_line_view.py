@@ -56,7 +56,7 @@ def test_events_that_matter_have_a_line(kind: Kind, about: TaskFacts | None, sai
 
 
 def test_stopping_is_told_of_the_run() -> None:
-    assert told(Event(1, NOW, Kind.ASKED, "", Drain()), None) == "stopping: what runs may finish"
+    assert told(Event(1, NOW, Kind.COMMAND, "", Drain()), None) == "stopping: what runs may finish"
 
 
 def test_a_line_has_the_time_and_the_task_and_is_written_at_once() -> None:

@@ -3,7 +3,8 @@
 Plain data is plain JSON. Whatever JSON has no word for is an object with its type under `$`:
 
     {"$": "tuple", "of": [1, 2]}                a type that everybody has
-    {"$": "Claim", "of": {"resource": ...}}     a record of ours, without what is default in it
+    {"$": "claim", "of": {"resource": ...}}     a record of ours, without what is default in it
+    {"$": "task/2", "of": {"id": ...}}          the same, of the second version
     {"$": "app.models:Report", "of": {...}}     a dataclass, enum, named tuple or Pydantic model
 
 The last kind becomes an object again if its class is loaded at that time, and plain data
@@ -13,7 +14,8 @@ otherwise: a journal never makes anybody import anything.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from interlock.errors import InvalidOption, NotStorable
@@ -23,7 +25,10 @@ from interlock.journal.schema import builtin_types as everyday
 from interlock.journal.schema import outcomes, tasks
 from interlock.journal.schema import own_records as records
 from interlock.journal.schema import user_types as shapes
+from interlock.journal.schema.names import EVENTS, FIRST_EVENT_NAMES, RECORDS, split_tag, tag_of
 from interlock.journal.schema.plain_json import as_json, in_utf8
+from interlock.journal.schema.upcasters import up_to_date
+from interlock.model.event import Kind
 from interlock.model.outcome import Outcome
 from interlock.model.redaction import Redaction
 from interlock.model.task import Task
@@ -34,6 +39,7 @@ _LARGEST = 10**4000
 """Python neither writes nor reads much longer numbers as text."""
 
 Encoder = Callable[["Walk", Any], Any]
+_NONE: Mapping[str, type] = MappingProxyType({})
 
 
 class Unstorable(Exception):
@@ -45,17 +51,62 @@ class Unstorable(Exception):
         self.path: list[str] = []
 
 
-class Codec:
-    """Writes and reads values. `known` are further named tuples that become themselves again."""
+class UnknownName(Exception):
+    """What was read goes by a name, or has a version, that this Interlock does not know."""
 
-    def __init__(self, known: Iterable[type] = (), redact: Iterable[str] = ()) -> None:
+    def __init__(self, what: str, tag: str, known: int | None) -> None:
+        name, version = split_tag(tag)
+        self.problem = f"{what} {name!r} has version {version}, and this Interlock knows " + (
+            f"versions up to {known} of it" if known else "nothing of that name"
+        )
+        super().__init__(self.problem)
+
+
+def kind_of(tag: str) -> Kind:
+    """The kind of event that is written like this; raises UnknownName."""
+    found = _KINDS.get(tag)
+    if found is None:
+        raise UnknownName("the event", tag, EVENTS.get(split_tag(tag)[0]))
+    return found
+
+
+EVENT_TAGS: dict[Kind, str] = {kind: tag_of(kind.value, EVENTS[kind.value]) for kind in Kind}
+"""How each kind of event is written today."""
+
+_KINDS: dict[str, Kind] = {
+    **{first: Kind(name) for first, name in FIRST_EVENT_NAMES.items()},
+    **{
+        tag_of(name, each): Kind(name)
+        for name, version in EVENTS.items()
+        for each in range(1, version + 1)
+    },
+}
+
+
+class Codec:
+    """Writes and reads values.
+
+    `known` are the classes of further records by their wire names (see `names.py`). A record whose
+    class is not known is read as plain data; one whose name is not known raises UnknownName.
+    """
+
+    def __init__(self, known: Mapping[str, type] = _NONE, redact: Iterable[str] = ()) -> None:
         self.redaction = Redaction(redact)
-        self._known: dict[str, type] = {each.__name__: each for each in (*records.OURS, *known)}
-        ours = {each: records.encoder(each) for each in self._known.values()}
-        self._quick = {each: records.writer(each) for each in ours if hasattr(each, "_fields")}
+        classes = {**records.OWN_TYPES, **known}
+        ours = {kind: records.encoder(name, kind) for name, kind in classes.items()}
+        self._quick = {
+            kind: records.writer(name, kind)
+            for name, kind in classes.items()
+            if hasattr(kind, "_fields")
+        }
         self.encoders: dict[type, Encoder] = {**everyday.ENCODERS, **ours}
         self.encoders[Task] = tasks.encode
         self.encoders[Outcome] = outcomes.encode
+        self._decoders: dict[str, Callable[[Any], Any]] = dict(everyday.DECODERS)
+        for schema in RECORDS.values():
+            for tag, version in schema.tags.items():
+                kind = classes.get(schema.name)
+                self._decoders[tag] = _decoder(schema.name, version, kind)
 
     def dumps(self, value: Any, what: str = "value") -> str:
         """The value as JSON; raises NotStorable, with the path from `what` to what cannot be."""
@@ -121,19 +172,24 @@ class Codec:
             raise NotStorable(path, bad.kind, bad.problem) from None
 
     def _restore(self, fields: dict[str, Any]) -> Any:
-        kind = fields.get("$")
-        if kind is None or "of" not in fields:
+        tag = fields.get("$")
+        if tag is None or "of" not in fields:
             return fields
-        of = fields["of"]
-        if kind == "Task":
-            return tasks.restored(of)
-        if kind == "Outcome":
-            return outcomes.restored(of)
-        if kind in self._known:
-            return records.restored(self._known[kind], of)
-        if kind in everyday.DECODERS:
-            return everyday.DECODERS[kind](of)
-        return shapes.restored(kind, fields)
+        decode = self._decoders.get(tag)
+        if decode is not None:
+            return decode(fields["of"])
+        if ":" in tag:
+            return shapes.restored(tag, fields)
+        name, _ = split_tag(tag)
+        raise UnknownName("the record", tag, RECORDS[name].version if name in RECORDS else None)
+
+
+def _decoder(name: str, version: int, kind: type | None) -> Callable[[Any], Any]:
+    if name == "task":
+        return lambda of: tasks.restored(up_to_date(name, version, of))
+    if name == "outcome":
+        return lambda of: outcomes.restored(up_to_date(name, version, of))
+    return records.decoder(name, version, kind)
 
 
 class Walk:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from interlock.journal.schema.names import RECORDS
 from interlock.model.outcome import ErrorRecord, Outcome, State
 from interlock.model.usage import NO_USAGE, Usage
 
 if TYPE_CHECKING:
     from interlock.journal.schema.codec import Walk
+
+_TAG = RECORDS["outcome"].tag
 
 
 def encode(walk: Walk, outcome: Outcome[Any]) -> Any:
@@ -35,7 +38,7 @@ def encode(walk: Walk, outcome: Outcome[Any]) -> Any:
         of["changed_paths"] = list(outcome.changed_paths)
     if outcome.cause:
         of["cause"] = outcome.cause
-    return {"$": "Outcome", "of": of}
+    return {"$": _TAG, "of": of}
 
 
 def restored(of: dict[str, Any]) -> Outcome[Any]:

@@ -1,4 +1,4 @@
-"""How our own records are written: by name, and without what is at its default."""
+"""How our own records are written: under their wire names, and without what is at its default."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from interlock.journal.schema.names import RECORDS, RecordSchema
 from interlock.journal.schema.plain_json import as_json, record_writer
+from interlock.journal.schema.upcasters import up_to_date
 from interlock.model.claim import Claim, Mode
+from interlock.model.command import Command
 from interlock.model.event import Kind
 from interlock.model.limits import Breaker, Quota, Rate, Retry
 from interlock.model.load import Auto, Gate, Load
@@ -36,77 +39,91 @@ class Awaited(NamedTuple):
     task_id: str
 
 
-OURS: tuple[type, ...] = (
-    Claim,
-    Mode,
-    Kind,
-    Quota,
-    Rate,
-    Retry,
-    Breaker,
-    Load,
-    Gate,
-    Auto,
-    OpenBreaker,
-    ClosedGate,
-    LoadedMachine,
-    ErrorRecord,
-    Outcome,
-    State,
-    Task,
-    Template,
-    Reference,
-    Usage,
-    NotStored,
-    Awaited,
-)
+OWN_TYPES: dict[str, type] = {
+    "task": Task,
+    "claim": Claim,
+    "mode": Mode,
+    "retry": Retry,
+    "template": Template,
+    "template_reference": Reference,
+    "command_agent": Command,
+    "outcome": Outcome,
+    "error": ErrorRecord,
+    "usage": Usage,
+    "state": State,
+    "event_kind": Kind,
+    "not_stored": NotStored,
+    "awaited_result": Awaited,
+    "quota": Quota,
+    "rate": Rate,
+    "breaker": Breaker,
+    "load": Load,
+    "gate": Gate,
+    "auto_slots": Auto,
+    "open_breaker": OpenBreaker,
+    "closed_gate": ClosedGate,
+    "loaded_machine": LoadedMachine,
+}
+"""The class behind each name, for the records of the model and of the journal itself."""
 
 
-def encoder(kind: type) -> Encoder:
+def encoder(name: str, kind: type) -> Encoder:
     """How to write records of one of our types."""
-    tag = kind.__name__
-    if hasattr(kind, "_fields"):
-        names, defaults = _named(kind)
-    elif dataclasses.is_dataclass(kind):
-        fields = [each for each in dataclasses.fields(kind) if each.init]
-        fields = fields or [each for each in dataclasses.fields(kind) if each.name[0] != "_"]
-        names = tuple(each.name for each in fields)
-        defaults = [
-            _UNSET if each.default is dataclasses.MISSING else each.default for each in fields
-        ]
-    else:
+    schema = RECORDS[name]
+    tag, fields, attributes = schema.tag, schema.fields, schema.attributes
+    if not fields and not hasattr(kind, "_fields"):
         return lambda _, value: {"$": tag, "of": value._value_}
+    defaults = _defaults(schema, kind)
 
     def encode(walk: Walk, value: Any) -> Any:
         of = {}
-        for name, default in zip(names, defaults, strict=True):
-            field = getattr(value, name)
-            if field is not default:
-                of[name] = walk.tree(field)
+        for field, attribute, default in zip(fields, attributes, defaults, strict=True):
+            found = getattr(value, attribute)
+            if found is not default:
+                of[field] = walk.tree(found)
         return {"$": tag, "of": of}
 
     return encode
 
 
-def writer(kind: Any) -> Callable[[Any], str | None]:
+def writer(name: str, kind: Any) -> Callable[[Any], str | None]:
     """The short way for named tuples."""
-    return record_writer(kind.__name__, *_named(kind), _STATES)
+    schema = RECORDS[name]
+    if schema.attributes != kind._fields:
+        raise TypeError(f"{kind} has the fields {kind._fields}, and {name!r} {schema.attributes}")
+    return record_writer(schema.tag, schema.fields, _defaults(schema, kind), _STATES)
 
 
-_STATES = {state: as_json({"$": "State", "of": state.value}) for state in State}
+_STATES = {state: as_json({"$": RECORDS["state"].tag, "of": state.value}) for state in State}
 
 
-def _named(kind: Any) -> tuple[tuple[str, ...], list[Any]]:
-    names: tuple[str, ...] = kind._fields
-    return names, [kind._field_defaults.get(name, _UNSET) for name in names]
+def _defaults(schema: RecordSchema, kind: Any) -> list[Any]:
+    if hasattr(kind, "_fields"):
+        return [kind._field_defaults.get(name, _UNSET) for name in schema.attributes]
+    found = {each.name: each.default for each in dataclasses.fields(kind)}
+    defaults = [found[name] for name in schema.attributes]
+    return [_UNSET if each is dataclasses.MISSING else each for each in defaults]
 
 
-def restored(kind: type, of: Any) -> Any:
-    """The record again. One of a later version, with fields we do not know, stays plain data."""
-    try:
-        return kind(**of) if isinstance(of, dict) else kind(of)
-    except (TypeError, ValueError):
-        return of
+def decoder(name: str, version: int, kind: type | None) -> Callable[[Any], Any]:
+    """How to read a record of some version. Without a class it stays plain data."""
+    schema = RECORDS[name]
+    attributes = dict(zip(schema.fields, schema.attributes, strict=True))
+    renamed = any(field != attribute for field, attribute in attributes.items())
+
+    def decode(of: Any) -> Any:
+        of = up_to_date(name, version, of)
+        if kind is None:
+            return of
+        try:
+            if not isinstance(of, dict):
+                return kind(of)
+            named = {attributes[field]: each for field, each in of.items()} if renamed else of
+            return kind(**named)
+        except (KeyError, TypeError, ValueError):
+            return of
+
+    return decode
 
 
 def stand_in(walk: Walk, value: Any, kind: str) -> Any:

@@ -6,11 +6,12 @@ whether they are the same.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from typing import TYPE_CHECKING, Any
 
 from interlock.journal.agent_identity import agent_name
+from interlock.journal.schema.identity import MODES, under_first_names
+from interlock.journal.schema.names import RECORDS
 from interlock.journal.schema.plain_json import as_json
 from interlock.model.claim import Claim, Mode
 from interlock.model.task import Task
@@ -18,7 +19,12 @@ from interlock.model.task import Task
 if TYPE_CHECKING:
     from interlock.journal.schema.codec import Walk
 
-_DEFAULTS = [(each.name, getattr(Task("default"), each.name)) for each in dataclasses.fields(Task)]
+_TASK = RECORDS["task"]
+_FIELDS = [
+    (field, attribute, getattr(Task("default"), attribute))
+    for field, attribute in zip(_TASK.fields, _TASK.attributes, strict=True)
+]
+_ATTRIBUTES = dict(zip(_TASK.fields, _TASK.attributes, strict=True))
 
 
 def encode(walk: Walk, task: Task) -> Any:
@@ -26,8 +32,8 @@ def encode(walk: Walk, task: Task) -> Any:
     lenient, walk.lenient = walk.lenient, True
     of: dict[str, Any] = {}
     try:
-        for name, default in _DEFAULTS:
-            value = getattr(task, name)
+        for name, attribute, default in _FIELDS:
+            value = getattr(task, attribute)
             if value is default:
                 continue
             if name == "claims":
@@ -40,14 +46,16 @@ def encode(walk: Walk, task: Task) -> Any:
                 of[name] = walk.tree(value)
     finally:
         walk.lenient = lenient
-    return {"$": "Task", "of": of}
+    return {"$": _TASK.tag, "of": of}
 
 
 def restored(of: dict[str, Any]) -> Task:
     """The task again, with the names of its agent and its output type in their places."""
-    fields = dict(of)
+    fields = {_ATTRIBUTES[field]: value for field, value in of.items()}
     if "claims" in of:
-        fields["claims"] = [Claim(name, Mode(mode), amount) for name, mode, amount in of["claims"]]
+        fields[_ATTRIBUTES["claims"]] = [
+            Claim(name, Mode(mode), amount) for name, mode, amount in of["claims"]
+        ]
     return Task(**fields)
 
 
@@ -65,10 +73,11 @@ def work_of(of: dict[str, Any], settings: Any) -> list[Any]:
 
 def _claimed(claim: list[Any]) -> list[Any]:
     """A claim, whether or not its name is that of a folder by now: the task may have made it."""
-    resource, *rest = claim
-    return [resource.rstrip("/") or resource, *rest]
+    resource, mode, amount = claim
+    return [resource.rstrip("/") or resource, MODES.get(mode, mode), amount]
 
 
 def fingerprint(work: list[Any]) -> str:
     """A short name for some work."""
-    return hashlib.sha256(as_json(work).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    text = under_first_names(as_json(work))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

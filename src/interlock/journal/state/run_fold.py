@@ -155,19 +155,19 @@ class RunFold:
         elif fields.get("resource") == "slots" and "capacity" in fields:
             self._slots = fields["capacity"]
         else:
-            name = fields.get("asked")
-            if name == "Pause":
+            name = fields.get("command")
+            if name == "pause":
                 self._paused.add(event.task_id)
-            elif name == "Unpause":
+            elif name == "resume":
                 self._paused.discard(event.task_id)
-            elif name in ("Drain", "Shutdown"):
+            elif name in ("drain", "shutdown"):
                 self._draining = True
 
     def _over(self, event: Event, fields: dict[str, Any]) -> None:
         error = fields.get("error")
         if isinstance(error, ErrorRecord):
             self._change(event, error=error.message, error_type=error.type)
-        if event.kind is Kind.ASKED_TO_STOP or not fields.get("gone", True):
+        if event.kind is Kind.STOP_REQUESTED or not fields.get("gone", True):
             self._unstopped.setdefault(event.task_id, set()).add(fields["token"])
             self._change(event, stopping=True)
 
@@ -230,13 +230,13 @@ _REACTIONS: dict[Kind, Callable[[RunFold, Event, dict[str, Any]], None]] = {
     Kind.NEEDS_YOU: RunFold._needs_you,
     Kind.STARTED: RunFold._started,
     Kind.LAUNCHED: RunFold._launched,
-    Kind.ASKED: RunFold._asked,
-    Kind.ASKED_TO_STOP: RunFold._over,
+    Kind.COMMAND: RunFold._asked,
+    Kind.STOP_REQUESTED: RunFold._over,
     Kind.ENDED: RunFold._over,
-    Kind.GONE: RunFold._gone,
+    Kind.ATTEMPT_EXITED: RunFold._gone,
     Kind.INTERRUPTED: RunFold._interrupted,
     Kind.SETTLED: RunFold._settled,
-    Kind.INHERITED: RunFold._settled,
+    Kind.REUSED: RunFold._settled,
     Kind.REPORTED: RunFold._reported,
     Kind.LOGGED: RunFold._logged,
     Kind.USED: RunFold._used,

@@ -14,13 +14,12 @@ from interlock.journal.reader import Reader, Run
 from interlock.journal.schema.own_records import NotStored
 from interlock.journal.sqlite import SqliteJournal
 from interlock.journal.store import Durability
-from interlock.kernel import instructions as do
-from interlock.kernel import stimuli as s
 from interlock.model.labels import RETRY_OF_LABEL
 from interlock.model.outcome import Outcome, State
 from interlock.model.redaction import Redaction
 from interlock.model.task import Task
 from interlock.runtime.ports import Ports
+from interlock.runtime.recorded_types import RECORDED_TYPES
 from interlock.runtime.recovery.past import Past
 from interlock.runtime.recovery.remembered import (
     Done,
@@ -28,17 +27,8 @@ from interlock.runtime.recovery.remembered import (
     WhenChanged,
     WhenInterrupted,
 )
-from interlock.runtime.turn import Together
 
 Unserializable = Literal["refuse", "mark"]
-
-KNOWN: tuple[type, ...] = (
-    *(each for each in vars(s).values() if isinstance(each, type) and hasattr(each, "_fields")),
-    *(each for each in vars(do).values() if isinstance(each, type) and hasattr(each, "_fields")),
-    Together,
-)
-"""Whatever the events of a run carry."""
-
 
 class Durable(NamedTuple):
     """How a journal on disk is to be kept, and what is to become of what it knows."""
@@ -96,7 +86,7 @@ async def on_disk(
         path,
         durability=options.durability,
         redact=options.secrets,
-        known=KNOWN,
+        known=RECORDED_TYPES,
         on_trouble=on_trouble,
     )
     try:
@@ -179,13 +169,14 @@ def _chain(read: Reader, run: str | None) -> Iterator[Run]:
 
 
 async def _take_up(journal: SqliteJournal, run: Run, options: Durable, ports: Ports) -> Origin:
-    await journal.begin(run.id, run.started_at)
+    # All of it is read before anything is written: what cannot be read stays as it is.
     past = Past(run.started_at).fold(journal.read.all_events(run))
     for row in journal.read.tasks(run):
         past.tasks[row.task_id].fingerprint = row.fingerprint
     # A clock that was set back must not let the time of the run go back.
     elapsed = max(ports.wall() - run.started_at, past.latest)
     remembered = _remembered(journal, options, past, _successes(journal.read, run.inherits))
+    await journal.begin(run.id, run.started_at)
     first_token = max(past.last_token, journal.read.last_token()) + 1
     redaction = journal.codec.redaction
     return Origin(

@@ -114,18 +114,18 @@ class Past:
                 self._started(self.tasks[event.task_id], data, now)
             case Kind.ENDED:
                 self._ended(self.tasks[event.task_id], data.token, data.error)
-            case Kind.ASKED_TO_STOP:
+            case Kind.STOP_REQUESTED:
                 self._ended(self.tasks[event.task_id], data.token, None)
             case Kind.INTERRUPTED:
                 self.tasks[event.task_id].cut(counts=data.get("by") != "signal")
-            case Kind.SETTLED | Kind.INHERITED:
+            case Kind.SETTLED | Kind.REUSED:
                 self._settled(event.task_id, data)
             case Kind.GRANTED:
                 self._granted(data, now)
             case Kind.USED:
                 known = self.tasks[event.task_id]
                 known.usage = known.usage.plus(data)
-            case Kind.ASKED:
+            case Kind.COMMAND:
                 self._asked(data)
 
     def _submitted(self, task: Task, now: float) -> None:

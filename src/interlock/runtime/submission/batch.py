@@ -173,7 +173,7 @@ class TaskBatch:
             run.take_in(s.Recall(ends))
             for handle in unknown:
                 run.note(Kind.SUBMITTED, handle.task.id, handle.task)
-                run.note(Kind.INHERITED, handle.task.id, handle.outcome)
+                run.note(Kind.REUSED, handle.task.id, handle.outcome)
         run.tasks.recall(self._recalled)
 
 

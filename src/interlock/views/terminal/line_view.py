@@ -73,11 +73,11 @@ def told(event: Event, task: TaskFacts | None) -> str:
             return f"needs you: {task.question}"
         case Kind.RUNNING:
             return "goes on"
-        case Kind.ASKED_TO_STOP:
+        case Kind.STOP_REQUESTED:
             return "is told to stop"
         case Kind.INTERRUPTED:
             return "was cut off when its coordinator ended"
-        case Kind.INHERITED:
+        case Kind.REUSED:
             return "was done by an earlier run"
         case Kind.SETTLED:
             return _settled(task)
@@ -90,13 +90,13 @@ def _of_run(event: Event) -> str:
             return "started"
         case Kind.RUN_ENDED:
             return "ended"
-        case Kind.ASKED:
+        case Kind.COMMAND:
             return {
-                "Pause": "paused",
-                "Unpause": "goes on",
-                "Drain": "stopping: what runs may finish",
-                "Shutdown": "stopping at once",
-            }.get(event.fields.get("asked", ""), "")
+                "pause": "paused",
+                "resume": "goes on",
+                "drain": "stopping: what runs may finish",
+                "shutdown": "stopping at once",
+            }.get(event.fields.get("command", ""), "")
         case Kind.MISSED:
             return "some events were missed"
     return ""

@@ -128,7 +128,7 @@ class LineWatcher(_RefreshingWatcher):
 
     def event(self, event: Event) -> None:
         if self._view is not None and self._look is not None:
-            if event.kind is Kind.ASKED and not self._look.facts().unfinished:
+            if event.kind is Kind.COMMAND and not self._look.facts().unfinished:
                 return  # the run ends because everything has
             self._view.tell(event, self._look.task(event.task_id), self._look.started_at)
 
