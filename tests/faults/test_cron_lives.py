@@ -13,7 +13,7 @@ import pytest
 
 from interlock import AlreadyRunning, CronScheduler, Event, Kind, TaskContext
 from interlock.journal.reader import Reader
-from interlock.patterns.cron import cron_house
+from interlock.patterns.cron import cron_run
 from interlock.testing.interruptions import crash_at
 from tests.faults.cron_lives import NOON, Lives
 from tests.simulation.faulty_disk import DiskFault, FaultyDisk
@@ -266,7 +266,7 @@ def test_a_second_scheduler_on_the_same_journal_is_told_about_the_first(lives: L
 def test_what_is_said_while_a_new_run_begins_is_neither_lost_nor_an_error(
     lives: Lives, later: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cron_house, "RENEWED_AFTER", 3)
+    monkeypatch.setattr(cron_run, "RENEWED_AFTER", 3)
 
     async def program(cron: CronScheduler) -> None:
         for name in ("job", "off", "gone"):
@@ -274,7 +274,7 @@ def test_what_is_said_while_a_new_run_begins_is_neither_lost_nor_an_error(
         async with cron:
             first = cron.runtime.run_id
             await asyncio.sleep(60.9)
-            while not cron._house.is_renewing:
+            while not cron._run.is_renewing:
                 await asyncio.sleep(0.0003)
             await asyncio.sleep(0.0005 * later)
             cron.disable("off")

@@ -28,7 +28,7 @@ from interlock import (
     UnknownTask,
     UsageError,
 )
-from interlock.patterns.cron import cron_house
+from interlock.patterns.cron import cron_run
 from interlock.runtime.log import JsonFormatter, TextFormatter
 from interlock.runtime.ports import Ports
 from interlock.testing.virtual_run import simulate
@@ -277,7 +277,7 @@ def test_what_a_job_changes_takes_nothing_of_the_context_of_that_job() -> None:
 
 def test_a_long_life_begins_new_runs_and_forgets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run remembers all its tasks; a scheduler that had only one would grow for ever."""
-    monkeypatch.setattr(cron_house, "RENEWED_AFTER", 10)
+    monkeypatch.setattr(cron_run, "RENEWED_AFTER", 10)
     diary = Diary(1)
 
     async def main(cron: CronScheduler) -> tuple[set[str], int]:
@@ -300,7 +300,7 @@ def test_a_long_life_begins_new_runs_and_forgets_nothing(monkeypatch: pytest.Mon
 def test_whoever_triggers_without_a_pause_keeps_no_new_run_from_beginning(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cron_house, "RENEWED_AFTER", 10)
+    monkeypatch.setattr(cron_run, "RENEWED_AFTER", 10)
 
     async def main(cron: CronScheduler) -> tuple[set[str], dict[str, Any]]:
         runs = set()
@@ -320,7 +320,7 @@ def test_whoever_triggers_without_a_pause_keeps_no_new_run_from_beginning(
 def test_a_run_that_is_never_quiet_keeps_only_the_latest_outcomes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cron_house, "RENEWED_AFTER", 10)
+    monkeypatch.setattr(cron_run, "RENEWED_AFTER", 10)
     monkeypatch.setattr("interlock.patterns.cron.cron.RENEWED_AFTER", 10)
 
     async def main(cron: CronScheduler) -> int:
@@ -708,7 +708,7 @@ def test_run_forever_raises_what_stops_the_clock(caplog: pytest.LogCaptureFixtur
     async def main(cron: CronScheduler) -> None:
         cron.add("job", "1m", Diary())
         async with cron:
-            cron._roster._schedules["job"] = Broken()
+            cron._jobs._schedules["job"] = Broken()
             with pytest.raises(ArithmeticError):
                 await cron.run_forever()
 

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from interlock import InvalidOption
-from interlock.patterns.cron.owed import Owed, owed
+from interlock.patterns.cron.due import DueTimes, due_times
 from interlock.patterns.cron.schedule import Every, Schedule, read_schedule
 from interlock.patterns.cron.zone import zone_of
 
@@ -180,43 +180,45 @@ def minutely() -> Schedule:
 
 
 def test_what_is_due_in_time_is_one_firing() -> None:
-    assert owed(minutely(), since=0.0, now=60.0, grace=60.0) == Owed(60.0, following=120.0)
-    assert owed(minutely(), since=60.0, now=119.9, grace=60.0) == Owed(following=120.0)
+    assert due_times(minutely(), since=0.0, now=60.0, grace=60.0) == DueTimes(60.0, following=120.0)
+    assert due_times(minutely(), since=60.0, now=119.9, grace=60.0) == DueTimes(following=120.0)
 
 
 def test_what_is_within_the_grace_runs_once_and_what_is_older_is_missed() -> None:
-    debt = owed(minutely(), since=0.0, now=630.0, grace=120.0)
+    debt = due_times(minutely(), since=0.0, now=630.0, grace=120.0)
     assert (debt.due, debt.merged) == (600.0, 1)
     assert debt.missed is not None
     assert (debt.missed.times, debt.missed.first, debt.missed.last) == (8, 60.0, 480.0)
 
 
 def test_a_time_exactly_as_old_as_the_grace_is_within_it() -> None:
-    assert owed(minutely(), since=59.0, now=120.0, grace=60.0) == Owed(120.0, 1, following=180.0)
-    debt = owed(minutely(), since=59.0, now=120.5, grace=60.0)
+    assert due_times(minutely(), since=59.0, now=120.0, grace=60.0) == DueTimes(
+        120.0, 1, following=180.0
+    )
+    debt = due_times(minutely(), since=59.0, now=120.5, grace=60.0)
     assert (debt.due, debt.merged) == (120.0, 0)
     assert debt.missed is not None
     assert debt.missed.times == 1
 
 
 def test_with_no_grace_only_what_is_due_this_very_moment_runs() -> None:
-    assert owed(minutely(), since=0.0, now=60.0, grace=0.0) == Owed(60.0, following=120.0)
-    debt = owed(minutely(), since=0.0, now=61.0, grace=0.0)
+    assert due_times(minutely(), since=0.0, now=60.0, grace=0.0) == DueTimes(60.0, following=120.0)
+    debt = due_times(minutely(), since=0.0, now=61.0, grace=0.0)
     assert debt.due is None
     assert debt.missed is not None
 
 
 def test_a_clock_that_was_set_back_owes_nothing() -> None:
-    assert owed(minutely(), since=3600.0, now=60.0, grace=60.0) == Owed(following=3660.0)
+    assert due_times(minutely(), since=3600.0, now=60.0, grace=60.0) == DueTimes(following=3660.0)
 
 
 def test_millions_of_missed_times_are_not_counted_one_by_one() -> None:
     each_second = read_schedule("* * * * * *", UTC, 0.0, "job")
-    debt = owed(each_second, since=0.0, now=365 * 86400.0, grace=5.0)
+    debt = due_times(each_second, since=0.0, now=365 * 86400.0, grace=5.0)
     assert debt.missed is not None
     assert (debt.missed.times, debt.missed.at_least) == (1000, True)
     assert (debt.due, debt.merged) == (365 * 86400.0, 5)
-    debt = owed(each_second, since=0.0, now=365 * 86400.0, grace=365 * 86400.0)
+    debt = due_times(each_second, since=0.0, now=365 * 86400.0, grace=365 * 86400.0)
     assert (debt.merged, debt.missed, debt.following) == (1000, None, 365 * 86400.0 + 1)
 
 

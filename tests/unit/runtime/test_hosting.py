@@ -172,11 +172,17 @@ def test_an_event_loop_may_come_after_another_one_has_left() -> None:
 async def test_a_run_is_renewed_for_its_only_caller_and_newcomers_get_the_new_one() -> None:
     host = _host()
     first = await host.enter()
-    renewing = asyncio.ensure_future(host.renew(first))
-    await asyncio.sleep(0)
+    finished: list[Runtime] = []
+
+    async def finish(runtime: Runtime) -> None:
+        assert (await runtime.submit(abs, -1)).result == 1
+        finished.append(runtime)
+
+    renewing = asyncio.ensure_future(host.renew(first, finish))
     assert not host.is_open
     second = await host.enter()
     assert await renewing is second is not first
+    assert finished == [first]
     assert host.callers == 2
     with pytest.raises(UsageError):
         await host.renew(second)

@@ -13,14 +13,22 @@ from interlock.errors import InterlockError, NotRunning, ShuttingDown, UsageErro
 from interlock.model.duration import Duration, seconds
 from interlock.model.limits import Breaker, Rate, Retry
 from interlock.model.task import Task
-from interlock.patterns.cron.batch import Wanted, wanted_jobs
-from interlock.patterns.cron.book import Book, moment
-from interlock.patterns.cron.clock import Clock
-from interlock.patterns.cron.cron_house import RENEWED_AFTER, House
-from interlock.patterns.cron.firings import Batch, Firing, Firings, Trigger, firing_of, refused
-from interlock.patterns.cron.job import Job, made, name_of
-from interlock.patterns.cron.recall import recall
-from interlock.patterns.cron.roster import Roster
+from interlock.patterns.cron.clock import WallClock
+from interlock.patterns.cron.cron_run import RENEWED_AFTER, CronRun
+from interlock.patterns.cron.firings import (
+    ActiveFirings,
+    Firing,
+    Trigger,
+    cancel_unfinished,
+    firing_of,
+    record_of,
+    rejected,
+)
+from interlock.patterns.cron.job import CronJob, make_job, task_id_of
+from interlock.patterns.cron.job_state import JobStates, moment_text
+from interlock.patterns.cron.jobs import JobTable
+from interlock.patterns.cron.restore import restore
+from interlock.patterns.cron.wanted import WantedJob, wanted_jobs
 from interlock.runtime.handle import Handle
 from interlock.runtime.limits.options import MaxParallel, slots_of
 from interlock.runtime.log import LOGGER
@@ -32,18 +40,18 @@ Entries = list[dict[str, Any]]
 
 
 class CronScheduler:
-    """Runs jobs at the times their schedules name; one failure leaves the others alone.
+    """Runs jobs at the times of their schedules; one failure leaves the others alone.
 
         cron = CronScheduler(journal="state/cron.db")
         cron.add("report", "0 7 * * MON-FRI", report, timezone="Europe/Berlin")
         async with cron:
             await cron.run_forever()
 
-    Jobs are fired only inside the block. Leaving it waits for what is under way, leaving it by an
-    error cancels that. At most `max_concurrent` run at once. `config` may have a `timezone` for
-    jobs that bring none; otherwise they go by UTC. With a `journal`, a scheduler that was stopped
-    or killed goes on where it was. The other options are those of Runtime. What is not awaited can
-    be called from every thread, such as that of a job which disables itself.
+    Jobs are fired only inside the block. Leaving it waits for firings that are under way; leaving
+    it by an error cancels them. At most `max_concurrent` run at once. `config` may have a
+    `timezone` for jobs that name none; the default is UTC. With a `journal`, a scheduler that was
+    stopped or killed continues where it was. The other options are those of Runtime. Methods that
+    are not awaited may be called from any thread, such as that of a job that disables itself.
     """
 
     def __init__(
@@ -69,19 +77,19 @@ class CronScheduler:
             "limits": limits,
             "grace": grace,
             "max_outcomes": RENEWED_AFTER,
-            # A program that was changed since a firing was cut off runs it as it is now.
+            # A firing that was interrupted runs as the program says now.
             "on_changed": "rerun",
             "ports": ports,
         }
-        self._book = Book()
-        self._house = House(options, self._book)
-        self._roster = Roster(self._book)
-        self._firings = Firings(self._ended)
-        self._clock = Clock((ports or Ports()).wall, self._look)
-        self._over: asyncio.Future[None] | None = None
-        """Done when the clock has stopped; there once it was started."""
-        self._interrupted = False
-        """The run takes no more, as after a signal: what is under way is left to be taken up."""
+        self._states = JobStates()
+        self._run = CronRun(options, self._states)
+        self._jobs = JobTable(self._states)
+        self._firings = ActiveFirings(self._ended)
+        self._clock = WallClock((ports or Ports()).wall, self._look)
+        self._stopped: asyncio.Future[None] | None = None
+        """Set once the clock is started; done when it has stopped."""
+        self._is_interrupted = False
+        """The run takes no more tasks, as after a signal: firings are left to be resumed."""
 
     # -- jobs -------------------------------------------------------------------------------
 
@@ -100,10 +108,10 @@ class CronScheduler:
     ) -> None:
         """Add a job: `task` is an agent, or a Task with claims, arguments and so on.
 
-        A firing waits for the one before of the same job, unless `overlap`. What `enable`,
-        `disable` or `remove` said of a job in an earlier life still holds.
+        A firing waits for the previous one of the same job, unless `overlap`. What `enable`,
+        `disable` or `remove` decided in an earlier process still holds.
         """
-        job = made(
+        job = make_job(
             id,
             schedule,
             task,
@@ -115,61 +123,62 @@ class CronScheduler:
             overlap=overlap,
             retry=retry,
         )
-        self._house.call(self._add, job)
+        self._run.host.call(self._add, job)
 
-    def _add(self, job: Job) -> None:
-        self._roster.check_new(job.id)
-        if self._house.takes_tasks:
+    def _add(self, job: CronJob) -> None:
+        self._jobs.check_new(job.id)
+        if self._run.takes_tasks:
             self.runtime.prepare(job.template)
-        self._roster.add(job)
+        self._jobs.add(job)
         if self._clock.is_running:
             self._begin(job)
             self._changed()
 
     def enable(self, id: str) -> None:
-        """Let a job be fired from now on; also one that an earlier life has removed."""
-        self._house.call(self._enable, id)
+        """Fire a job from now on; also one that an earlier process has removed."""
+        self._run.host.call(self._enable, id)
 
     def _enable(self, id: str) -> None:
-        job = self._roster.find(id, also_removed=True)
-        self._roster.switch(job, "enabled")
+        job = self._jobs.find(id, also_removed=True)
+        self._jobs.switch(job, "enabled")
         if self._clock.is_running:
             self._begin(job)
         self._changed()
 
     def disable(self, id: str) -> None:
-        """Fire a job no more, and call off what has not started; `trigger` still runs it."""
-        self._house.call(self._end, id, "disabled")
+        """Stop firing a job, and cancel firings that have not started; `trigger` still runs it."""
+        self._run.host.call(self._end, id, "disabled")
 
     def remove(self, id: str) -> None:
-        """Forget a job, and call off what has not started."""
-        self._house.call(self._end, id, "removed")
+        """Remove a job, and cancel its firings that have not started."""
+        self._run.host.call(self._end, id, "removed")
 
     def _end(self, id: str, how: Literal["disabled", "removed"]) -> None:
-        job = self._roster.find(id)
-        self._roster.switch(job, how)
-        self._firings.call_off(id, f"the job was {how}")
+        job = self._jobs.find(id)
+        self._jobs.switch(job, how)
+        self._firings.cancel_waiting(id, f"the job was {how}")
         self._changed()
 
     def list(self) -> Entries:
-        """All jobs, in the order in which they were added, with what is known of them."""
-        return self._house.call(self._list)
+        """All jobs in the order in which they were added, with their state."""
+        return self._run.host.call(self._list)
 
     def _list(self) -> Entries:
-        roster = self._roster
-        jobs = [job for job in roster.jobs.values() if not roster.is_removed(job)]
-        return [roster.row(job, self._firings.of(job.id)) for job in jobs]
+        table = self._jobs
+        jobs = [job for job in table.jobs.values() if not table.is_removed(job)]
+        return [table.row(job, self._firings.states_of(job.id)) for job in jobs]
 
     def _changed(self) -> None:
-        self._house.write_soon()
+        self._run.store_soon()
         self._clock.wake()
 
     # -- now --------------------------------------------------------------------------------
 
     async def trigger(self, id: str) -> dict[str, Any]:
-        """Run a job now, whatever its schedule. It waits for its own firings, as they do for it."""
-        job = self._roster.find(id)
-        return (await self._run([Wanted(id, job.template)], "manual", fail_fast=False))[0]
+        """Run a job now, regardless of its schedule. It does not overlap its other firings."""
+        job = self._jobs.find(id)
+        wanted = [WantedJob(id, job.template)]
+        return (await self._run_now(wanted, "manual", fail_fast=False))[0]
 
     async def execute_batch(
         self,
@@ -178,71 +187,76 @@ class CronScheduler:
         *,
         fail_fast: bool = False,
     ) -> Entries:
-        """Run jobs now, together; one entry for each, in their order.
+        """Run jobs now, together; returns one entry for each, in order.
 
-        A job is the id of one that was added, or a dict with `job_id` and `task`. The `timeout` is
-        for each of them, from its start, unless its own is shorter.
+        A job is the id of one that was added, or a dict with `job_id` and `task`. The `timeout`
+        applies to each of them, from its start, unless its own is shorter.
         """
-        wanted = wanted_jobs(jobs, timeout, self._roster)
-        return await self._run(wanted, "batch", fail_fast=fail_fast) if wanted else []
+        wanted = wanted_jobs(jobs, timeout, self._jobs)
+        return await self._run_now(wanted, "batch", fail_fast=fail_fast) if wanted else []
 
-    async def _run(self, wanted: Sequence[Wanted], trigger: Trigger, *, fail_fast: bool) -> Entries:
-        """Cancelling it cancels the work, and waits until all is released."""
-        runtime = await self._house.enter()
-        which = f"{trigger}-{moment(self._clock.now())}"
-        names = [self._house.fresh(each.job_id, which) for each in wanted]
-        firings = [
-            Firing(each.job_id, name, trigger) for each, name in zip(wanted, names, strict=True)
-        ]
-        batch = Batch(firings, fail_fast, {})
-        handles: Sequence[Handle[Any]] = ()
+    async def _run_now(
+        self, wanted: Sequence[WantedJob], trigger: Trigger, *, fail_fast: bool
+    ) -> Entries:
+        """Cancelling it cancels the work, and waits until everything is released."""
+        runtime = await self._run.host.enter()
+        which = f"{trigger}-{moment_text(self._clock.now())}"
+        handles: list[Handle[Any]] = []
         try:
+            ids = [self._run.fresh_id(runtime, each.job_id, which) for each in wanted]
+            firings = [
+                Firing(each.job_id, task_id, trigger)
+                for each, task_id in zip(wanted, ids, strict=True)
+            ]
             handles = runtime.submit_all(
-                [each.task.renamed(name) for each, name in zip(wanted, names, strict=True)]
+                [each.task.renamed(task_id) for each, task_id in zip(wanted, ids, strict=True)],
+                fail_fast=fail_fast,
             )
             for firing, handle in zip(firings, handles, strict=True):
-                self._firings.follow(firing, handle, batch)
-            for handle in handles:
-                await handle
+                self._firings.follow(firing, handle)
+            outcomes = [await handle for handle in handles]
         finally:
-            self._firings.cancel("nobody waits for it any more", firings)
-            await shielded_to_completion(self._depart(runtime, handles))
-        return [batch.told[name] for name in names]
+            cancel_unfinished(handles, "its caller no longer waits for it")
+            await shielded_to_completion(self._leave_now(runtime, handles))
+        return [
+            {**record_of(firing, outcome), "output": outcome.result}
+            for firing, outcome in zip(firings, outcomes, strict=True)
+        ]
 
-    async def _depart(self, runtime: Runtime, handles: Sequence[Handle[Any]]) -> None:
-        if not self._house.is_kept:  # then nobody else would write it down
+    async def _leave_now(self, runtime: Runtime, handles: Sequence[Handle[Any]]) -> None:
+        if not self._run.is_kept:  # otherwise the clock stores the records
             for handle in handles:
                 with contextlib.suppress(InterlockError):
                     await handle
-            await self._house.write(runtime)
-        await self._house.leave()
-        self._renew_if_quiet()
+            await self._run.store(runtime)
+        await self._run.leave(runtime)
+        self._renew_if_idle()
 
     # -- the run ----------------------------------------------------------------------------
 
     @property
     def runtime(self) -> Runtime:
-        """The Runtime, inside the block or while something is being run.
+        """The Runtime, inside the block or while a job is run by hand.
 
-        A firing is `cron-ID@TIME` there, with the time for which it was due; `cron-ID@manual-TIME`
-        or `cron-ID@batch-TIME` was run by hand.
+        A firing is `cron-ID@TIME` there, with the time at which it was due; `cron-ID@manual-TIME`
+        or `cron-ID@batch-TIME` if it was run by hand.
         """
-        return self._house.runtime
+        return self._run.host.runtime
 
     async def __aenter__(self) -> Self:
-        if self._over is not None:
+        if self._stopped is not None:
             raise NotRunning("a scheduler is entered once: make a new one")
-        runtime = await self._house.enter()
-        self._house.is_kept = True
-        self._over = asyncio.get_running_loop().create_future()
+        runtime = await self._run.host.enter()
+        self._run.is_kept = True
+        self._stopped = asyncio.get_running_loop().create_future()
         try:
-            for job in self._roster.jobs.values():
+            for job in self._jobs.jobs.values():
                 runtime.prepare(job.template)
-            recall(runtime, self._book, self._clock.now())
-            for job in list(self._roster.jobs.values()):
+            restore(runtime, self._states, self._clock.now())
+            for job in list(self._jobs.jobs.values()):
                 self._begin(job)
             self._clock.start()
-            self._house.write_soon()
+            self._run.store_soon()
         except BaseException:
             await self._leave(cancel=True)
             raise
@@ -252,99 +266,99 @@ class CronScheduler:
         await self._leave(cancel=error is not None)
 
     async def run_forever(self) -> None:
-        """Wait until somebody shuts it down. Raises what keeps it from firing jobs."""
-        if self._over is None:
+        """Wait until the scheduler is shut down. Raises what keeps it from firing jobs."""
+        if self._stopped is None:
             raise NotRunning("enter the scheduler first: `async with cron:`")
-        await asyncio.shield(self._over)
+        await asyncio.shield(self._stopped)
 
     async def shutdown(self, timeout: Duration = 30.0) -> None:
-        """Fire no more, call off what has not started, let what runs finish, then stop it."""
+        """Fire no more, cancel what has not started, let running firings finish, then stop them."""
         limit = seconds(timeout, "timeout")
-        self._house.check_loop()
+        self._run.host.check_loop()
         self._stop()
-        self._house.refuse()
+        self._run.host.refuse()
         try:
             if self._firings:
                 await self.runtime.shutdown(limit)
         finally:
-            await shielded_to_completion(self._house.close(self._firings.quiet))
+            await shielded_to_completion(self._run.close(self._firings.settled))
 
     async def flush(self) -> None:
-        """Wait until all that was said and fired so far is durable."""
-        runtime = await self._house.enter()
+        """Wait until everything decided and fired so far is durable."""
+        runtime = await self._run.host.enter()
         try:
-            await self._house.write(runtime)
+            await self._run.store(runtime)
         finally:
-            await shielded_to_completion(self._house.leave())
+            await shielded_to_completion(self._run.leave(runtime))
 
     async def _leave(self, *, cancel: bool) -> None:
         self._stop()
-        self._house.refuse()
+        self._run.host.refuse()
         try:
-            if not cancel or self._interrupted:
-                await self._firings.quiet()
+            if not cancel or self._is_interrupted:
+                await self._firings.settled()
         finally:
-            self._firings.cancel("the scheduler was left")
-            await shielded_to_completion(self._house.close(self._firings.quiet))
+            self._firings.cancel_all("the scheduler was left")
+            await shielded_to_completion(self._run.close(self._firings.settled))
 
-    def _stop(self, trouble: BaseException | None = None) -> None:
+    def _stop(self, error: BaseException | None = None) -> None:
         self._clock.stop()
-        self._roster.stop()
-        if self._over is not None and not self._over.done():
-            if trouble is None:
-                self._over.set_result(None)
+        self._jobs.stop()
+        if self._stopped is not None and not self._stopped.done():
+            if error is None:
+                self._stopped.set_result(None)
             else:
-                self._over.set_exception(trouble)
-                self._over.exception()  # for whoever waits; if nobody does, it was logged
+                self._stopped.set_exception(error)
+                self._stopped.exception()  # retrieved: without a waiter it has been logged
 
     # -- the clock --------------------------------------------------------------------------
 
-    def _begin(self, job: Job) -> None:
-        """From now on the clock counts for this job; what was cut off is brought back."""
-        self._roster.begin(job, self._clock.now())
-        for name in self.runtime.unsubmitted if self._house.takes_tasks else ():
-            firing = firing_of(name)
+    def _begin(self, job: CronJob) -> None:
+        """From now on the clock counts for this job; its interrupted firings are resumed."""
+        self._jobs.begin(job, self._clock.now())
+        for task_id in self.runtime.unsubmitted if self._run.takes_tasks else ():
+            firing = firing_of(task_id)
             if firing is not None and firing.job_id == job.id:
-                handle = self.runtime.submit(job.task(name))
+                handle = self.runtime.submit(job.task(task_id))
                 self._firings.follow(firing, handle)
-                if not self._roster.is_enabled(job):
+                if not self._jobs.is_enabled(job):
                     handle.cancel("the job is not enabled")
 
     def _look(self) -> float | None:
-        """Fire what is due; when the next one will be."""
-        if self._house.is_renewing:
+        """Fire what is due; returns when the next job will be."""
+        if self._run.is_renewing:
             return None
         try:
             self._fire(self.runtime, self._clock.now())
         except (ShuttingDown, NotRunning) as error:
-            self._interrupted = True
+            self._is_interrupted = True
             self._stop(error)
-        except Exception as error:  # noqa: BLE001 - a clock that stops without a word is worst
+        except Exception as error:  # noqa: BLE001 - the clock must not stop silently
             self._failed(error)
-        return self._roster.next_due()
+        return self._jobs.next_due()
 
     def _fire(self, runtime: Runtime, now: float) -> None:
         firings: list[tuple[Firing, Task]] = []
-        self._roster.look_back(now)
-        due = self._roster.due(now)
+        self._jobs.restart_set_back(now)
+        due = self._jobs.due(now)
         for job in due:
-            debt = self._roster.collect(job, now)
-            if debt.due is None:
+            due_at = self._jobs.take_due(job, now).due
+            if due_at is None:
                 continue
-            if not job.overlap and self._firings.one_waits(job.id):
-                self._book.page(job.id).merged += 1
+            if not job.overlap and self._firings.has_waiting(job.id):
+                self._states.of(job.id).merged += 1
                 continue
-            which = moment(debt.due)
-            name = name_of(job.id, which)
-            if name in self._house.names:
-                if not self._book.page(job.id).may_come_again(debt.due):
-                    continue
-                name = self._house.fresh(job.id, which)
-            firings.append((Firing(job.id, name, "schedule", debt.due), job.task(name)))
+            which = moment_text(due_at)
+            if task_id_of(job.id, which) in self._run.ids and not self._states.of(
+                job.id
+            ).may_repeat(due_at):
+                continue
+            task_id = self._run.fresh_id(runtime, job.id, which)
+            firings.append((Firing(job.id, task_id, "schedule", due_at), job.task(task_id)))
         if firings:
             self._submit(runtime, firings, now)
         if due:
-            self._house.write_soon()
+            self._run.store_soon()
 
     def _submit(self, runtime: Runtime, firings: Sequence[tuple[Firing, Task]], now: float) -> None:
         try:
@@ -356,25 +370,23 @@ class CronScheduler:
                 for each in firings:
                     self._submit(runtime, [each], now)
                 return
-            job_id = firings[0][0].job_id
-            LOGGER.error("cron_refused", exc_info=error, extra={"job": job_id})
-            self._ended(refused(firings[0][0], error, now))
+            firing = firings[0][0]
+            LOGGER.error("cron_refused", exc_info=error, extra={"job": firing.job_id})
+            self._ended(rejected(firing, error, now))
             return
         for (firing, _), handle in zip(firings, handles, strict=True):
-            self._house.names.add(firing.name)
             self._firings.follow(firing, handle)
 
     def _ended(self, record: dict[str, Any]) -> None:
         job_id = record["job_id"]
-        if job_id in self._roster.jobs:
-            self._book.page(job_id).ended(record)
-            self._book.changed(job_id)
-            self._house.write_soon()
-        self._renew_if_quiet()
+        if job_id in self._jobs.jobs:
+            self._states.changed(job_id).add_ended(record)
+            self._run.store_soon()
+        self._renew_if_idle()
 
-    def _renew_if_quiet(self) -> None:
+    def _renew_if_idle(self) -> None:
         if not self._firings:
-            self._house.renew_if_old(self._changed, self._failed)
+            self._run.renew_if_old(self._changed, self._failed)
 
     def _failed(self, error: Exception) -> None:
         LOGGER.error("cron_stopped", exc_info=error)

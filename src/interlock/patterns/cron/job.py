@@ -19,7 +19,7 @@ PREFIX = "cron-"
 
 
 @dataclass(frozen=True)
-class Job:
+class CronJob:
     """What `add` was given."""
 
     id: str
@@ -27,7 +27,7 @@ class Job:
     """The schedule as it was written."""
     zone: tzinfo
     template: Task
-    """What every firing is, but for its id."""
+    """The task of every firing, except for its id."""
     grace: float
     enabled: bool
     overlap: bool
@@ -40,12 +40,12 @@ class Job:
         """When it is due; intervals are counted from the anchor."""
         return read_schedule(self.text, self.zone, anchor, f"job {self.id!r}")
 
-    def task(self, name: str) -> Task:
+    def task(self, task_id: str) -> Task:
         """The task of one firing."""
-        return self.template.renamed(name)
+        return self.template.renamed(task_id)
 
 
-def made(
+def make_job(
     job_id: str,
     schedule: str,
     task: Any,
@@ -57,15 +57,15 @@ def made(
     timezone: str | tzinfo | None,
     overlap: bool,
     retry: Retry | None,
-) -> Job:
-    """A job, if all of it is right; the error names it."""
+) -> CronJob:
+    """A job; raises for what is wrong with it, and names it."""
     if not isinstance(job_id, str) or not job_id.strip():
-        raise BlankId(f"a job needs an id, text that is not blank, not {job_id!r}")
+        raise BlankId(f"a job needs an id, non-blank text, not {job_id!r}")
     what = f"job {job_id!r}"
     for name, switch in {"enabled": enabled, "overlap": overlap}.items():
         if not isinstance(switch, bool):  # "no" would count as yes
-            raise InvalidOption(f"{what}: {name} is {switch!r}; it is True or False")
-    job = Job(
+            raise InvalidOption(f"{what}: {name} is {switch!r}; it must be True or False")
+    job = CronJob(
         job_id,
         schedule,
         zone_of(timezone, what),
@@ -74,14 +74,14 @@ def made(
         enabled,
         overlap,
     )
-    job.schedule(now)  # only to see that it can be read
+    job.schedule(now)  # raises if it cannot be read
     return job
 
 
 def template(
     job_id: str, task: Any, timeout: Duration | None, retry: Retry | None, *, overlap: bool
 ) -> Task:
-    """An agent, or a whole Task, as the pattern of all firings of a job."""
+    """The task of all firings of a job, from an agent or a whole Task."""
     what = f"job {job_id!r}"
     if isinstance(task, str):
         raise InvalidOption(
@@ -92,9 +92,9 @@ def template(
     if given.key is not None or given.after:
         raise InvalidOption(
             f"{what}: its task has a {'key' if given.key is not None else 'dependency'}, which "
-            "belongs to one piece of work; a job runs again and again"
+            "belongs to a task that runs once; a job runs again and again"
         )
-    # One firing at a time is a claim like any other, so that `why` can tell who waits for whom.
+    # One firing at a time is an ordinary claim, so that `why` can explain the wait.
     own = () if overlap else (uses(f"cron:{job_id}", exclusive=True),)
     pattern = given.replace(
         id=job_id,
@@ -106,12 +106,12 @@ def template(
     return pattern
 
 
-def name_of(job_id: str, which: str) -> str:
+def task_id_of(job_id: str, which: str) -> str:
     """The id of the task of a firing: `cron-backup@2026-03-29T01:00:00Z`."""
     return f"{PREFIX}{job_id}@{which}"
 
 
-def job_of(name: str) -> tuple[str, str] | None:
-    """The job and the firing that a task belongs to; None if it is somebody else's."""
-    job_id, at, which = name.removeprefix(PREFIX).rpartition("@")
-    return (job_id, which) if at and name.startswith(PREFIX) else None
+def job_of_task(task_id: str) -> tuple[str, str] | None:
+    """The job and the firing that a task belongs to; None if it is no firing."""
+    job_id, at, which = task_id.removeprefix(PREFIX).rpartition("@")
+    return (job_id, which) if at and task_id.startswith(PREFIX) else None

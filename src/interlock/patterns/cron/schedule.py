@@ -1,12 +1,12 @@
 """When a job is due: a cron expression in a time zone, or an interval.
 
-CronSim reads the expressions, and is only ever asked about wall clocks without a zone. What happens
-when a clock is put on or back is decided here, the same for five and six fields:
+CronSim reads the expressions, and is only asked about wall clocks without a zone. What happens when
+a clock is put forward or back is decided here, the same for five and six fields:
 
 - A job that runs in every hour of the day follows real time: it runs whenever the clock shows a
-  time that fits, so it neither pauses nor repeats itself faster than it always does.
-- Every other job runs once for each time that it names. What the clock shows twice counts the
-  first time; what it skips is due right after the gap, once, however many times were skipped.
+  time that matches, so it neither pauses nor runs more often than usual.
+- Every other job runs once for each time that it names. A time that the clock shows twice counts
+  the first time; times that it skips are due once, right after the gap.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from interlock.patterns.cron.zone import change_between, first_moment_of, moment
 
 _SECOND = timedelta(seconds=1)
 _LONGEST = 100 * 366 * 86_400
-"""Seconds. A job that is due after the year 9999 could not be told of."""
+"""Seconds. A date after the year 9999 cannot be represented."""
 _EVERY_HOUR = frozenset(range(24))
 _INTERVAL = re.compile(r"\s*\d[\d.\s]*[a-z][\da-z.\s]*", re.I)
 
 
 class Schedule(Protocol):
-    """Says when a job is due. Moments are seconds since 1970."""
+    """When a job is due. Moments are seconds since 1970."""
 
     def after(self, moment: float) -> float | None:
-        """The first time after this moment; None if there is none to come."""
+        """The first time after this moment; None if there is none."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Expression:
     follows_real_time: bool
 
     def after(self, moment: float) -> float | None:
-        # In UTC no clock is ever changed, so the two ways are one.
+        # In UTC no clock is ever changed, so both ways give the same.
         if self.follows_real_time and self.zone is not UTC:
             return self._in_real_time(moment)
         for wall in CronSim(self.text, shown_at(math.floor(moment), self.zone)):
@@ -77,20 +77,20 @@ class Expression:
             change = change_between(since, due, self.zone)
             if change is None:
                 return due
-            # From the change on the clock shows something else: look again from there.
+            # After the change the clock shows something else: search again from there.
             shown, since = shown_at(change, self.zone) - _SECOND, change
 
 
 def read_schedule(text: str, zone: tzinfo, anchor: float, what: str) -> Schedule:
-    """The schedule that is written as `*/5 * * * *` or `15m`; `what` names the job in errors."""
+    """Read a schedule such as `*/5 * * * *` or `15m`; `what` names the job in errors."""
     if not isinstance(text, str) or not text.strip():
         raise InvalidOption(f"{what}: schedule is {text!r}; write '0 3 * * *' or '15m'")
     if _INTERVAL.fullmatch(text):
         interval = seconds(text, f"{what}: schedule")
         if not 1 <= interval <= _LONGEST or interval != int(interval):
             raise InvalidOption(
-                f"{what}: schedule is {text!r}; an interval is whole seconds, from one second to "
-                "a hundred years"
+                f"{what}: schedule is {text!r}; an interval must be whole seconds, from one second "
+                "to a hundred years"
             )
         return Every(int(interval), float(math.floor(anchor)))
     try:

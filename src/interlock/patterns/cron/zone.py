@@ -1,4 +1,4 @@
-"""Time zones: what a wall clock shows, and what becomes of times it skips or shows twice."""
+"""Time zones: what a wall clock shows, and which moments it skips or shows twice."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _DAY = 86_400
 
 
 def zone_of(name: str | tzinfo | None, what: str) -> tzinfo:
-    """The time zone of that name; UTC for None, and without looking anything up."""
+    """The time zone of that name; UTC for None, without time zone data."""
     if name is None or name == "UTC":
         return UTC
     if isinstance(name, tzinfo):
@@ -40,26 +40,26 @@ def shown_at(moment: float, zone: tzinfo) -> datetime:
 def first_moment_of(wall: datetime, zone: tzinfo) -> float:
     """When the wall clock shows this time for the first time.
 
-    A time that it skips has come when it has been put forward: right after the gap.
+    A time that it skips has come as soon as the clock was put forward: right after the gap.
     """
     moment = wall.replace(tzinfo=zone, fold=0).timestamp()
     if shown_at(moment, zone) == wall:
         return moment
-    # Of a skipped time, the one fold counts from before the gap and the other from after it.
+    # For a skipped time, one fold counts from before the gap and the other from after it.
     return _bisect(wall.replace(tzinfo=zone, fold=1).timestamp(), moment, zone)
 
 
 def moment_of(wall: datetime, like: float, zone: tzinfo) -> float:
-    """When the clock would show this time if it went on as at the moment `like`."""
+    """When the clock would show this time with its offset at the moment `like`."""
     return (wall - _offset(like, zone)).replace(tzinfo=UTC).timestamp()
 
 
 def change_between(earlier: float, later: float, zone: tzinfo) -> float | None:
-    """The first moment after `earlier`, up to `later`, at which the clock is put on or back."""
+    """The first moment after `earlier` and up to `later` at which the offset changes."""
     before = _offset(earlier, zone)
     at = earlier
     while at < later:
-        # Day by day: nobody changes the clock twice in a day.
+        # Day by day: no zone changes its offset twice in a day.
         following = min(at + _DAY, later)
         if _offset(following, zone) != before:
             return _bisect(at, following, zone)

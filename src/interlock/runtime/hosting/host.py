@@ -33,7 +33,7 @@ event loop, `with host as runtime:` in a thread.
 A service that runs for years and starts a new run from time to time:
 
     if host.callers == 1 and run_has_grown_old:
-        runtime = await host.renew(runtime)
+        runtime = await host.renew(runtime, finish=save_state)
 
 Why it is right
 ---------------
@@ -74,7 +74,7 @@ import asyncio
 import logging
 import os
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for_futures
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -136,10 +136,12 @@ class RuntimeHost:
 
     @property
     def runtime(self) -> Runtime:
-        """The Runtime that is open, or is being closed; NotRunning if there is none."""
+        """The Runtime that is open, or else the one being closed; NotRunning if there is none."""
         run = self._run
-        if run is not None and run.runtime is not None:
-            return run.runtime
+        while run is not None:
+            if run.runtime is not None:
+                return run.runtime
+            run = run.predecessor
         raise NotRunning(f"{self._what} is not in use at the moment, so it has no Runtime")
 
     @property
@@ -214,22 +216,41 @@ class RuntimeHost:
         self.check_open()
         return self.runtime if self.is_open else await self.enter()
 
-    async def renew(self, runtime: Runtime) -> Runtime:
-        """Close the run and open the next one, for its only caller, which stays inside.
+    def renew(
+        self, runtime: Runtime, finish: Callable[[Runtime], Awaitable[None]] | None = None
+    ) -> Coroutine[Any, Any, Runtime]:
+        """Replace the run by a new one, for its only caller, which stays inside; await the result.
 
-        Callers that arrive meanwhile wait and get the new one. If it cannot be opened, this raises
-        why, and the caller has left.
+        Callers that arrive from now on wait for the new one. `finish` is the last that is done in
+        the old one. If the new one cannot be opened, this raises why, and the caller has left.
         """
         loop = asyncio.get_running_loop()
         with self._lock:
             run = self._run
-            if run is None or run.runtime is not runtime or run.callers != 1:
+            if run is None or run.runtime is not runtime or run.is_ending or run.callers != 1:
                 raise UsageError("a run is renewed by its only caller")
             self._check_kind(loop)
             self.check_open()
             self._run = successor = self._start(loop, run)
             successor.callers, run.callers = 1, 0
-        run.end()
+            run.seal()
+        return self._renew(run, runtime, successor, finish)
+
+    async def _renew(
+        self,
+        run: HostedRun,
+        runtime: Runtime,
+        successor: HostedRun,
+        finish: Callable[[Runtime], Awaitable[None]] | None,
+    ) -> Runtime:
+        try:
+            if finish is not None:
+                await finish(runtime)
+        except BaseException:
+            self._leave(successor)
+            raise
+        finally:
+            run.end()
         return await self._until_open(successor)
 
     def check_loop(self) -> None:
