@@ -66,7 +66,7 @@ async def _due_together() -> float:
         clock.now = lambda: now + 3600.5
         began = perf_counter()
         clock.wake()
-        await cron._firings.quiet()
+        await cron._firings.settled()
         return (perf_counter() - began) / SIZE * 1e6
 
 
