@@ -1,8 +1,9 @@
 """`TaskQueue`: submit and forget, from any thread; tasks that conflict never run together.
 
 Lives here: the queue with its `AgentTask` and Future, file ownership per agent type, the registry
-of agents by name (a singleton across processes, by `system/lease.py`) and `delegate_tasks_parallel`. Not here: claims,
-priorities, retries and the event loop in its thread, which are the Runtime's and its host's.
+of agents by name (a singleton across processes, by `system/lease.py`), `delegate_tasks_parallel`.
+Not here: claims, priorities and retries, which are the Runtime's, and its event loop in a thread,
+which is the host's.
 
 Start reading at `queue.py`, then `task_future.py`.
 
