@@ -45,6 +45,22 @@ def test_every_file_and_heading_that_is_linked_exists(name: str) -> None:
     assert documents.missing_headings(name) == []
 
 
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md", "docs/decisions.md"])
+def test_every_source_file_that_the_design_names_exists(name: str) -> None:
+    rooms = "kernel|model|plan|execution|journal|runtime|patterns|service|views|testing|system"
+    for path in re.findall(
+        rf"`((?:src/|tests/|docs/|tools/|(?:{rooms})/)[\w./*-]+)`", documents.read(name)
+    ):
+        full = (
+            path
+            if path.split("/")[0] in ("src", "tests", "docs", "tools")
+            else f"src/interlock/{path}"
+        )
+        assert [*documents.ROOT.glob(full.rstrip("/"))] or [*documents.ROOT.glob(f"{full}.py")], (
+            path
+        )
+
+
 def _missing(names: list[str], text: str) -> list[str]:
     """Those names that stand nowhere in the text as code."""
     fence = re.compile(r"^```\w*\n.*?^```$", re.M | re.S)
