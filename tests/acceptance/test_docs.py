@@ -49,7 +49,7 @@ def test_every_file_and_heading_that_is_linked_exists(name: str) -> None:
 def test_every_source_file_that_the_design_names_exists(name: str) -> None:
     rooms = "kernel|model|plan|execution|journal|runtime|patterns|service|views|testing|system"
     for path in re.findall(
-        rf"`((?:src/|tests/|docs/|tools/|(?:{rooms})/)[\w./*-]+)`", documents.read(name)
+        rf"`((?:src/interlock/|tests/|docs/|tools/|(?:{rooms})/)[\w./*-]+)`", documents.read(name)
     ):
         full = (
             path
