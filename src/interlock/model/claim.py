@@ -1,4 +1,4 @@
-"""What a task will touch: paths to read or write, and named or counted resources."""
+"""Claims: the paths a task reads or writes, and the named or counted resources it uses."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class Mode(StrEnum):
     READ = "read"
     """A path, shared with other readers."""
     WRITE = "write"
-    """A path, alone."""
+    """A path, exclusively."""
     USE = "use"
     """A named resource: an amount where it has a capacity, otherwise shared with other users."""
     EXCLUSIVE = "exclusive"
-    """A named resource, all of it, alone."""
+    """A named resource, all of it, exclusively."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One thing a task touches. Write `read()`, `write()` or `uses()` to make one."""
+    """One thing a task touches. Make one with `read()`, `write()` or `uses()`."""
 
     resource: str
     mode: Mode
@@ -56,16 +56,16 @@ def _mode(text: str) -> Mode:
     try:
         return Mode(text)
     except ValueError:
-        raise InvalidOption(f"{text!r} is no mode; write one of {', '.join(Mode)}") from None
+        raise InvalidOption(f"{text!r} is not a mode; use one of {', '.join(Mode)}") from None
 
 
 def read(pattern: str | PurePath) -> Claim:
-    """Claim the paths a pattern matches, shared with other readers."""
+    """Claim the paths that a pattern matches, shared with other readers."""
     return Claim(_pattern(pattern), Mode.READ)
 
 
 def write(pattern: str | PurePath) -> Claim:
-    """Claim the paths a pattern matches, alone."""
+    """Claim the paths that a pattern matches, exclusively."""
     return Claim(_pattern(pattern), Mode.WRITE)
 
 
@@ -90,7 +90,7 @@ def uses(name: str, amount: int = 1, *, exclusive: bool = False) -> Claim:
 
 
 def uses_text(text: str) -> Claim:
-    """A `uses` claim as plans write it: `gpu`, `memory_mb=2048`, `db:staging!`."""
+    """Parse a `uses` claim as plans write it: `gpu`, `memory_mb=2048`, `db:staging!`."""
     if text.endswith("!"):
         return uses(text[:-1], exclusive=True)
     name, equals, amount = text.rpartition("=")
@@ -106,7 +106,7 @@ def as_claims(
     writes: Patterns = (),
     uses: str | Claim | Iterable[str | Claim] = (),
 ) -> tuple[Claim, ...]:
-    """The claims that the shorthands `reads`, `writes` and `uses` stand for."""
+    """Return the claims that the shorthands `reads`, `writes` and `uses` stand for."""
     for name, value in (("reads", reads), ("writes", writes), ("uses", uses)):
         if not isinstance(value, (str, PurePath, Claim, Iterable)):
             raise InvalidOption(f"{name} is {value!r}; give text or a list, or leave it out")
@@ -119,7 +119,9 @@ def as_claims(
         if isinstance(item, str):
             item = uses_text(item)
         elif not isinstance(item, Claim):
-            raise InvalidOption(f"uses: {item!r} is no claim; write 'gpu', 'gpu=2' or uses('gpu')")
+            raise InvalidOption(
+                f"uses: {item!r} is not a claim; write 'gpu', 'gpu=2' or uses('gpu')"
+            )
         listed.append(item)
     return tuple(listed)
 

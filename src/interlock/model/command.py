@@ -1,4 +1,4 @@
-"""Any program as an agent: what to run, and what it gets to see."""
+"""Any program as an agent: what to run, and what it can see."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def command(
     check: str | None = None,
     home: Home = "user",
 ) -> Command:
-    """A program as an agent: `command(["codex", "exec", "{prompt}"])`. `Command` has the options.
+    """Make a program an agent: `command(["codex", "exec", "{prompt}"])`. `Command` has the options.
 
-    Its result is what it prints, or what that is as JSON where the task has an `output` type.
+    Its result is what it prints, parsed as JSON if the task has an `output` type.
     """
     return Command(
         argv,
@@ -54,12 +54,13 @@ def command(
 class Command:
     """An agent that is a program; made with `interlock.command()`.
 
-    `{prompt}` in an argument, in a value of `env` or in `stdin` stands for the task's prompt, and
-    `{prompt_file}` for a file that holds it. The program sees a few variables of ours (PATH, HOME,
-    locale, terminal, proxy), those that `pass_env` names, and `env`. `errors` maps kinds of
-    failures (`auth_error`, `rate_limited`, `model_error`) to patterns: a line of output that
-    matches one is a failure, whatever the exit code says. `check` is a shell command that has to
-    succeed afterwards, in the same place. `home="private"` gives the program a HOME of its own.
+    `{prompt}` in an argument, in a value of `env` or in `stdin` stands for the prompt of the task,
+    and `{prompt_file}` for a file that contains it. The program sees a few of our environment
+    variables (PATH, HOME, locale, terminal, proxy), those that `pass_env` names, and `env`.
+    `errors` maps kinds of failures (`auth_error`, `rate_limited`, `model_error`) to patterns: a
+    line of output that matches one is a failure, whatever the exit code. `check` is a shell command
+    that has to succeed afterwards, in the same folder. `home="private"` gives the program a HOME of
+    its own.
     """
 
     argv: tuple[str, ...]
@@ -86,7 +87,7 @@ class Command:
         listed = () if isinstance(argv, str) else tuple(argv)
         if not listed or not all(isinstance(each, str) and "\0" not in each for each in listed):
             raise InvalidOption(
-                f"a command is a list of texts, the program first, such as "
+                f"a command is a list of strings, the program first, such as "
                 f"['codex', 'exec', '{PROMPT}'], not {argv!r}"
             )
         if home not in ("user", "private"):
@@ -94,11 +95,13 @@ class Command:
         given = {} if env is None else dict(env)
         for key, value in given.items():
             if not isinstance(key, str) or not isinstance(value, str) or not _NAME.match(key):
-                raise InvalidOption(f"env maps names of variables to texts, and {key!r} does not")
+                raise InvalidOption(
+                    f"env maps names of variables to strings; {key!r} is not such a pair"
+                )
         passed = (pass_env,) if isinstance(pass_env, str) else tuple(pass_env)
         for key in passed:
             if not isinstance(key, str) or not _NAME.match(key):
-                raise InvalidOption(f"pass_env has names of variables, and {key!r} is none")
+                raise InvalidOption(f"pass_env lists names of variables; {key!r} is not one")
         _set(self, "argv", listed)
         _set(self, "name", name or listed[0].rstrip("/ ").rpartition("/")[2] or "command")
         _set(self, "stdin", stdin)
@@ -111,11 +114,11 @@ class Command:
 
     @property
     def takes_prompt(self) -> bool:
-        """Whether the program gets to see the prompt at all."""
+        """Whether the program is given the prompt at all."""
         places = (*self.argv, *self.env.values(), self.stdin)
         return any(PROMPT in each or PROMPT_FILE in each for each in places)
 
     def replace(self, **changes: Any) -> Command:
-        """A copy with some options changed."""
+        """Return a copy with some options changed."""
         kept = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
         return Command(**(kept | changes))

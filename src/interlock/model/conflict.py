@@ -1,4 +1,4 @@
-"""Whether two claims could be held at the same time."""
+"""Whether two claims can be held at the same time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Conflict:
     a: Claim
     b: Claim
     witness: str
-    """A path that both stand for, or the name of the resource."""
+    """A path that both match, or the name of the resource."""
 
     def __bool__(self) -> bool:
         return True
@@ -37,16 +37,17 @@ def conflicts(
     *,
     fold_case: bool = False,
 ) -> Conflict | None:
-    """Why the two claims cannot be held together; None if they can.
+    """Return why two claims cannot be held together; None if they can.
 
     Paths conflict when at least one claim writes and their patterns overlap; `fold_case` is for
-    file systems that ignore case. Names conflict when they are equal and one claim wants the
-    resource alone, or when both amounts together exceed its `capacity`. A path and a name never
-    conflict.
+    file systems that ignore case. Names conflict when they are equal and one claim is exclusive,
+    or when both amounts together exceed the `capacity`. A path and a name never conflict.
     """
     for claim in (a, b):
         if not isinstance(claim, Claim):
-            raise InvalidOption(f"{claim!r} is no claim; make one with read(), write() or uses()")
+            raise InvalidOption(
+                f"{claim!r} is not a claim; make one with read(), write() or uses()"
+            )
     if a.is_path and b.is_path:
         witness = _shared_path(a, b, fold_case)
     else:

@@ -15,7 +15,7 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|sec|s|min|m|h|d)")
 
 
 def seconds(value: Duration, what: str = "duration") -> float:
-    """The duration in seconds; `what` names the option in the error."""
+    """Return a duration in seconds. `what` names the option in the error."""
     if isinstance(value, timedelta):
         number = value.total_seconds()
     elif isinstance(value, str):
@@ -50,7 +50,7 @@ def _parse(text: str, what: str) -> float:
 
 
 def span(duration: float) -> str:
-    """A length of time as people say it: `0.3 s`, `12 s`, `4 min 10 s`, `2 h 5 min`."""
+    """Format a length of time for people: `0.3 s`, `12 s`, `4 min 10 s`, `2 h 5 min`."""
     duration = max(duration, 0.0)
     if duration < 9.95:
         return f"{duration:.1f} s" if duration >= 0.05 else "0 s"

@@ -1,7 +1,8 @@
-r"""Patterns that lines of a stranger's output are searched for: none may take for ever on one.
+r"""Patterns that the output of programs is searched for: none may take exponential time.
 
-Python's `re` tries all ways in which a pattern can match. What is repeated without a bound and can
-itself match in several ways has more of them than there is time for: `(\w+\s?)+:` on 40 letters.
+Python's `re` backtracks through all ways in which a pattern can match. Something that is repeated
+without a bound and can itself match in several ways has exponentially many: `(\w+\s?)+:` on 40
+letters. Such patterns are rejected.
 """
 
 from __future__ import annotations
@@ -15,29 +16,31 @@ from typing import Any
 from interlock.errors import InvalidOption
 
 _FEW = 8
-"""What is repeated no more often than this could as well be written out."""
+"""Something that is repeated at most this often could as well be written out."""
 
 
 def checked_patterns(kind: str, given: Iterable[str]) -> tuple[str, ...]:
-    """The patterns for a kind of failure; InvalidOption for what is none, or may take for ever."""
+    """Return the patterns for a kind of failure; raise for an invalid or exponential one."""
     listed = (given,) if isinstance(given, str) else tuple(given)
     for each in listed:
         try:
             re.compile(each)
             explodes = _explodes(_parser.parse(each))
         except (re.error, TypeError, RecursionError) as error:
-            raise InvalidOption(f"errors: {each!r}, for {kind}, is no pattern: {error}") from None
+            raise InvalidOption(
+                f"errors: {each!r}, for {kind}, is not a valid pattern: {error}"
+            ) from None
         if explodes:
             raise InvalidOption(
                 f"errors: {each!r}, for {kind}, repeats something that can match in several ways "
-                "(a repeat or alternatives inside of a repeat), which may take for ever on one "
-                "line; say less, or make it match in one way: (?>...), or *+ and ++"
+                "(a repeat or alternatives inside a repeat), which may take for ever on one line; "
+                "simplify it, or let it match in one way: (?>...), or *+ and ++"
             )
     return listed
 
 
 def _explodes(parts: Any) -> bool:
-    """Whether something that varies is repeated often."""
+    """Whether something that can match in several ways is repeated often."""
     for kind, given in parts:
         if kind in (code.MAX_REPEAT, code.MIN_REPEAT) and given[1] > _FEW and _varies(given[2]):
             return True
@@ -47,7 +50,7 @@ def _explodes(parts: Any) -> bool:
 
 
 def _varies(parts: Any) -> bool:
-    """Whether it can match the same text in several ways."""
+    """Whether this can match the same text in several ways."""
     for kind, given in parts:
         if kind in (code.ATOMIC_GROUP, code.POSSESSIVE_REPEAT, code.ASSERT, code.ASSERT_NOT):
             continue  # the first way is the only one
@@ -61,7 +64,7 @@ def _varies(parts: Any) -> bool:
 
 
 def _inside(given: Any) -> list[Any]:
-    """The patterns that a part of one is made of."""
+    """Return the patterns inside a part of one."""
     if isinstance(given, _parser.SubPattern):
         return [given]
     if isinstance(given, (tuple, list)):

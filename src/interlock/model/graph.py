@@ -1,9 +1,8 @@
 """Dependencies between tasks as a graph: cycles, order, critical path, dependents.
 
-A graph is a mapping from each task to what it comes `after`. Ids that are named there without
-being tasks of the graph themselves (finished long ago, say) are passed over. Nothing here
-recurses, so chains may be as long as they like, and every result depends on the order of the
-input alone.
+A graph maps each task to the tasks it comes `after`. Ids that are named there without being tasks
+of the graph (finished long ago, say) are ignored. Nothing here recurses, so chains may have any
+length, and every result depends only on the order of the input.
 """
 
 from __future__ import annotations
@@ -19,15 +18,18 @@ After: TypeAlias = Mapping[str, Sequence[str]]
 
 
 def find_cycle(after: After) -> tuple[str, ...] | None:
-    """Tasks that wait for each other, each for the next; the first is repeated at the end."""
+    """Return tasks that wait for each other, each for the next, the first one repeated at the end.
+
+    None if there is no cycle.
+    """
     for task, dependencies in after.items():
         if task in dependencies:
             return task, task
     stuck = set(after).difference(_settled(after))
     if not stuck:
         return None
-    # Every stuck task waits for a stuck one, so this walk comes round to where it has been. From
-    # there the shortest way round is the one that is easiest to understand.
+    # Every stuck task waits for a stuck one, so this walk returns to a task it has visited, which
+    # is on a cycle. The shortest cycle through it is the easiest one to understand.
     seen: set[str] = set()
     task = next(each for each in after if each in stuck)
     while task not in seen:
@@ -37,7 +39,7 @@ def find_cycle(after: After) -> tuple[str, ...] | None:
 
 
 def topological(after: After) -> list[str]:
-    """Every task after its dependencies, and otherwise in the order of the input."""
+    """Return the tasks with each after its dependencies, otherwise in the order of the input."""
     order = _settled(after)
     if len(order) < len(after):
         raise DependencyCycle(find_cycle(after) or ())
@@ -45,7 +47,7 @@ def topological(after: After) -> list[str]:
 
 
 def dependents(after: After) -> dict[str, list[str]]:
-    """For each task, those that come directly after it."""
+    """Return, for each task, the tasks that come directly after it."""
     found: dict[str, list[str]] = {task: [] for task in after}
     for task, dependencies in after.items():
         for dependency in dict.fromkeys(dependencies):
@@ -55,7 +57,7 @@ def dependents(after: After) -> dict[str, list[str]]:
 
 
 def dependents_of(after: After, roots: Iterable[str]) -> list[str]:
-    """All tasks that come after one of the roots, directly or not; nearest first, no roots."""
+    """Return all tasks that come after the roots, directly or not; nearest first, without roots."""
     following = dependents(after)
     reached = dict.fromkeys(roots)
     todo = deque(reached)
@@ -70,9 +72,9 @@ def dependents_of(after: After, roots: Iterable[str]) -> list[str]:
 
 
 def tails(after: After, weight: Mapping[str, float]) -> dict[str, float]:
-    """How long it takes from the start of each task to the end of all that comes after it.
+    """Return, for each task, how long it takes from its start to the end of all that comes after.
 
-    The weight of a task is how long it takes; a task without one adds nothing.
+    The weight of a task is its duration; a task without one adds nothing.
     """
     following = dependents(after)
     found: dict[str, float] = {}
@@ -83,12 +85,12 @@ def tails(after: After, weight: Mapping[str, float]) -> dict[str, float]:
 
 
 def critical_path(after: After, weight: Mapping[str, float]) -> list[str]:
-    """The chain of tasks that takes longest: no number of slots makes the whole any shorter."""
+    """Return the chain of tasks that takes longest: no number of slots makes the run shorter."""
     remaining = tails(after, weight)
     following = dependents(after)
     path: list[str] = []
-    # A tail is never longer than that of what comes before, so the longest chain begins at a task
-    # that waits for nothing, and from there on the longest tail among the dependents is its rest.
+    # A tail is never longer than that of a task before it, so the longest chain begins at a task
+    # without dependencies; from there on it follows the dependent with the longest tail.
     choice = [task for task, before in after.items() if not any(each in after for each in before)]
     while choice:
         longest = max(choice, key=remaining.__getitem__)
@@ -98,7 +100,7 @@ def critical_path(after: After, weight: Mapping[str, float]) -> list[str]:
 
 
 def _settled(after: After) -> list[str]:
-    """The tasks that no cycle holds up, in topological order."""
+    """Return the tasks that are not held up by a cycle, in topological order."""
     ids = list(after)
     position = {task: index for index, task in enumerate(ids)}
     following = dependents(after)

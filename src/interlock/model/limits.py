@@ -25,7 +25,7 @@ _WINDOW = {
 
 @dataclass(frozen=True, slots=True, init=False)
 class Retry:
-    """How often to try, and how long to wait between attempts.
+    """How many attempts a task gets, and how long to wait between them.
 
     The wait before attempt n + 1 is `backoff * 2 ** (n - 1)`, at most `max_backoff`, made up to
     `jitter` shorter (0.25: by at most a quarter), and never shorter than a Retry-After.
@@ -46,14 +46,14 @@ class Retry:
         if isinstance(attempts, bool) or not isinstance(attempts, int) or attempts < 1:
             raise InvalidOption(f"attempts is {attempts!r}; it must be a whole number, 1 or more")
         if not isinstance(jitter, (int, float)) or not 0 <= jitter <= 1:
-            raise InvalidOption(f"jitter is {jitter!r}; it must lie between 0 and 1")
+            raise InvalidOption(f"jitter is {jitter!r}; it must be between 0 and 1")
         object.__setattr__(self, "attempts", attempts)
         object.__setattr__(self, "backoff", seconds(backoff, "backoff"))
         object.__setattr__(self, "max_backoff", seconds(max_backoff, "max_backoff"))
         object.__setattr__(self, "jitter", jitter)
 
     def wait(self, attempt: int, chance: float) -> float:
-        """Seconds to wait after attempt number `attempt`; `chance` in [0, 1) comes from outside."""
+        """Return the seconds to wait after attempt number `attempt`. `chance` is in [0, 1)."""
         full = min(self.max_backoff, self.backoff * 2.0 ** min(attempt - 1, 60))
         return full * (1.0 - self.jitter * chance)
 
@@ -75,7 +75,7 @@ class Quota:
 
     @classmethod
     def parse(cls, text: str) -> Quota:
-        """Read `60/min`, `100k/min`, `3/s` or `10/5s`."""
+        """Parse `60/min`, `100k/min`, `3/s` or `10/5s`."""
         found = _QUOTA.fullmatch(text.strip())
         if not found:
             raise InvalidOption(f"{text!r} is not a quota; write '60/min', '100k/min' or '10/5s'")
@@ -104,10 +104,10 @@ class Rate:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Breaker:
-    """Stops starting into an outage: opens after `failures` in a row of those who use it.
+    """A circuit breaker: opens after `failures` consecutive failures of tasks that use it.
 
-    After `cool_down` it is half-open: exactly one attempt may start. If that succeeds it closes,
-    otherwise it is open for another `cool_down`.
+    While it is open, no such task starts. After `cool_down` it is half-open: exactly one attempt
+    may start. If that succeeds the breaker closes, otherwise it is open for another `cool_down`.
     """
 
     failures: int

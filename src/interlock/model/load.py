@@ -1,4 +1,4 @@
-"""How busy the machine is, and what follows from it: a gate, a number of slots between bounds."""
+"""The load of the machine, and what follows from it: a gate, a number of slots between bounds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from interlock.errors import InvalidOption
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """CPU and memory in use, in percent. None: there was no time yet to measure it."""
+    """CPU and memory in use, in percent. None: not measured yet."""
 
     cpu: float | None
     memory: float
@@ -17,7 +17,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Nothing starts while CPU or memory use is above this many percent, unless nothing runs."""
+    """Nothing starts while CPU or memory use is above this percentage, unless nothing runs."""
 
     cpu: float | None = None
     memory: float | None = None
@@ -30,7 +30,7 @@ class Gate:
                 _check_percent(name, percent)
 
     def lets_through(self, load: Load) -> bool:
-        """Whether the machine has room. What is not measured yet counts as busy."""
+        """Whether the load is low enough. What has not been measured yet counts as busy."""
         if self.cpu is not None and (load.cpu is None or load.cpu > self.cpu):
             return False
         return self.memory is None or load.memory <= self.memory
@@ -38,10 +38,10 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Auto:
-    """As many slots as the machine has room for, never below `least` or above `most`.
+    """As many slots as the machine has room for, between `least` and `most`.
 
-    While tasks wait and all slots are in use, one is added at each look if CPU and memory are
-    below these percent; above them, one fewer than are in use now is left.
+    While tasks wait and all slots are in use, each measurement adds one slot if CPU and memory use
+    are at most these percentages. Above them, one slot fewer than are in use is left.
     """
 
     least: int = 1
@@ -59,7 +59,7 @@ class Auto:
         _check_percent("memory", self.memory)
 
     def slots(self, now: int, in_use: int, load: Load) -> int:
-        """How many slots there are after a look at the load."""
+        """Return the number of slots after a measurement."""
         now = max(self.least, min(now, self.most))
         if load.cpu is None:
             return now

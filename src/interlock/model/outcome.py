@@ -1,4 +1,4 @@
-"""How tasks and attempts stand and how they end."""
+"""The states of tasks, and how tasks end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class State(StrEnum):
-    """Where a task is in its life. The last six are ends; exactly one of them is reached."""
+    """The state of a task. The last six are final; a task reaches exactly one of them."""
 
     BLOCKED = "blocked"
     WAITING = "waiting"
@@ -30,7 +30,7 @@ class State(StrEnum):
 
     @property
     def phrase(self) -> str:
-        """What is said of a task in this state: `is waiting`, `needs you`, `succeeded`."""
+        """Return the predicate for a task in this state: `is waiting`, `needs you`, `succeeded`."""
         if self is State.NEEDS_YOU:
             return "needs you"
         words = self.value.replace("_", " ")
@@ -66,11 +66,11 @@ class ErrorRecord:
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[T_co]):
-    """How a task ended. A `result` is there when it succeeded, otherwise mostly an `error`.
+    """How a task ended: with a `result` if it succeeded, otherwise usually with an `error`.
 
-    `error` survives a restart; `exception` is the live one, in the process that saw it. `cause`
-    says what ended a task that did not end by itself: the dependency it was skipped for, or why it
-    was cancelled.
+    `error` survives a restart; `exception` is the live exception, in the process in which it was
+    raised. `cause` says what ended a task that did not end by itself: the dependency it was skipped
+    for, or why it was cancelled.
     """
 
     task_id: str
@@ -79,7 +79,7 @@ class Outcome(Generic[T_co]):
     error: ErrorRecord | None = None
     attempts: int = 0
     started_at: datetime | None = None
-    """When its first attempt began; None if none did."""
+    """When its first attempt started; None if none did."""
     ended_at: datetime | None = None
     duration: float = 0.0
     """Seconds from the start of its first attempt to its end."""
@@ -96,7 +96,7 @@ class Outcome(Generic[T_co]):
 
     @property
     def succeeded(self) -> bool:
-        """Whether it ended as it should."""
+        """Whether it ended as `succeeded`."""
         return self.status is State.SUCCEEDED
 
     @property

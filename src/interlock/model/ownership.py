@@ -1,4 +1,4 @@
-"""Which type of agent owns which paths."""
+"""Ownership: which type of agent may write which paths."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class SharedOwnership:
 
 
 class Ownership:
-    """Rules that say who owns what: for each agent, the patterns of its paths.
+    """Rules for ownership: for each agent, the patterns of its paths.
 
-    Where rules overlap the earlier one decides, so that a path never has two owners;
-    `problems()` reports it. A path that nobody owns is refused to all, unless the rules are
-    `open`; a path outside the workspace is always refused.
+    Where rules overlap the earlier one decides, so a path never has two owners; `problems()`
+    reports overlaps. No agent may write a path without an owner, unless the rules are `open`. No
+    agent may write a path outside the workspace.
     """
 
     __slots__ = ("_fold_case", "_rules", "open")
@@ -53,14 +53,14 @@ class Ownership:
             self._rules[agent] = tuple(parse(each, fold_case=fold_case) for each in listed)
 
     def owner_of(self, path: str) -> str | None:
-        """The agent that owns the path, or None."""
+        """Return the agent that owns a path, or None."""
         for agent, patterns in self._rules.items():
             if any(pattern.matches(path) for pattern in patterns):
                 return agent
         return None
 
     def owned_by(self, agent: str) -> tuple[str, ...]:
-        """The patterns that an agent owns; none for an agent the rules do not know."""
+        """Return the patterns that an agent owns; none for an unknown agent."""
         return tuple(pattern.text for pattern in self._rules.get(agent, ()))
 
     def allows(self, agent: str, path: str) -> bool:
@@ -99,10 +99,10 @@ class Ownership:
         return None
 
     def problems(self) -> list[SharedOwnership]:
-        """Every two patterns of different owners that overlap.
+        """Return every pair of patterns of different owners that overlap.
 
-        As between claims, a plain name counts as a folder only where the other pattern spells it
-        out as one: owners of whole folders had better write `src/`.
+        As with claims, a plain name counts as a folder only where the other pattern spells it out
+        as one. Owners of whole folders should write `src/`.
         """
         found: list[SharedOwnership] = []
         for (one, ours), (other, theirs) in itertools.combinations(self._rules.items(), 2):
@@ -114,7 +114,7 @@ class Ownership:
         return found
 
     def unowned(self, paths: Iterable[str]) -> list[str]:
-        """Those of the paths that nobody owns."""
+        """Return those of the paths that have no owner."""
         return [path for path in paths if self.owner_of(path) is None]
 
 

@@ -1,7 +1,7 @@
-"""Text without orders to a terminal: what is left of a program's output, and of a secret in it.
+"""Text without terminal control sequences: what is kept of the output of programs.
 
-Every opener is looked at once, and what it opens ends at the next one at the latest: a stranger
-who prints nothing but openers must not make us look from each of them to the end.
+Each introducer is looked at once, and the sequence it begins ends at the next one at the latest. So
+output that consists of introducers only cannot make the search quadratic.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _SEQUENCE = re.compile(
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 UNFINISHED = re.compile(rf"(?:{_STRING}{_BODY}\x1b?|{_ORDER}|{_OTHER})\Z")
-"""The end of a text in which a sequence has begun that may go on."""
+"""The end of a text in which a sequence has begun that may continue."""
 OPEN_STRING = re.compile(rf"{_STRING}{_BODY}\Z")
-"""The same, where it goes on with whatever is no `STRING_END`."""
+"""The same, for a sequence that continues up to a `STRING_END`."""
 STRING_END = re.compile(r"[\x07\x1b\x80-\x9f\n]")
 
 
 def plain(text: str) -> str:
-    """The text without escapes and control characters. A carriage return is a new line."""
+    """Return the text without escapes and control characters. A carriage return is a newline."""
     text = _SEQUENCE.sub("", text)
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")

@@ -1,4 +1,4 @@
-"""How far a run is: counts that always add up."""
+"""The progress of a run: counts that always add up."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How many tasks are in which state, all taken at one moment."""
+    """How many tasks are in each state, at one moment."""
 
     blocked: int = 0
     waiting: int = 0
@@ -21,7 +21,7 @@ class Progress:
     skipped: int = 0
     conflicted: int = 0
     zombies: int = 0
-    """Attempts (not tasks) that were told to stop, or have ended, and are not gone yet."""
+    """Attempts (not tasks) that were told to stop, or have ended, and have not exited yet."""
 
     def __str__(self) -> str:
         counts = ((name, getattr(self, name)) for name in self.__dataclass_fields__)

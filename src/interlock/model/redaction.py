@@ -1,4 +1,4 @@
-"""Secrets that were declared never reach the disk, nor anybody who was not given them."""
+"""Redaction: declared secrets never reach the disk, nor an agent that was not given them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from interlock.model.plain_text import plain
 
 HIDDEN = "***"
 SHORTEST = 4
-"""A shorter one would be found in innocent words all over the record."""
+"""A shorter secret would be found in ordinary words everywhere."""
 _LONG_LINE = 16
-"""Of a secret of several lines, a line as long as this is one by itself."""
+"""A line this long of a secret of several lines is a secret by itself."""
 
 
 def spellings(secret: str) -> set[str]:
-    """A secret as it may be written: as it is, as it is printed, as JSON has it, and in lines.
+    """Return the forms in which a secret may appear: as is, printed, in JSON, and line by line.
 
-    Other codes (base64, percent signs, one letter a line) are not looked for.
+    Other encodings (base64, percent signs, one letter per line) are not searched for.
     """
     whole = {secret, secret.strip(), plain(secret), plain(secret).strip()}
     lines = {line.strip() for each in whole for line in each.split("\n")}
-    # The first and last line of a key file are those of every other one.
+    # The first and last lines of key files are the same in all of them.
     lines = {each for each in lines if len(each) >= _LONG_LINE and not each.startswith("-----")}
     found = {form for each in whole | lines for form in _in_json(each)}
     return {each for each in found if len(each) >= SHORTEST}
@@ -43,7 +43,7 @@ def _as_json(text: str) -> str:
 
 
 class Redaction:
-    """Replaces secrets by `***`, wherever text holds one, in any of its `spellings`."""
+    """Replaces secrets by `***` in text, in any of their `spellings`."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         given = {each for each in secrets if each}
@@ -65,15 +65,15 @@ class Redaction:
         return self._text is not None
 
     def may_be_in(self, encoded: str) -> bool:
-        """Whether JSON text may hold a secret: a quick look that misses none."""
+        """Whether JSON text may contain a secret: a quick test that misses none."""
         return any(each in encoded for each in self._as_json)
 
     def is_in(self, text: str) -> bool:
-        """Whether text holds a secret."""
+        """Whether text contains a secret."""
         return any(each in text for each in self._listed)
 
     def stream(self) -> RedactedStream:
-        """For text that comes in pieces, in the middle of a secret too."""
+        """Return a redactor for text that arrives in pieces, split anywhere."""
         return RedactedStream(self._listed, self._text)
 
     def text(self, text: str) -> str:
@@ -83,7 +83,7 @@ class Redaction:
         return data if self._bytes is None else self._bytes.sub(HIDDEN.encode(), data)
 
     def tree(self, value: Any) -> Any:
-        """JSON data without secrets. Only whole texts are looked at: escapes have letters too."""
+        """Return JSON data without secrets. Decoded, because escapes contain letters too."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list):
@@ -97,10 +97,10 @@ class Redaction:
 
 
 class RedactedStream:
-    """Takes in pieces of text and gives them out without secrets.
+    """Takes in pieces of text and returns them without secrets.
 
-    The end of what came is kept back only where it could be the beginning of a secret, so that a
-    line can be seen as soon as it is complete.
+    The end of a piece is held back only where it could be the beginning of a secret, so a line can
+    be seen as soon as it is complete.
     """
 
     def __init__(self, longest_first: Sequence[str], pattern: re.Pattern[str] | None) -> None:
@@ -110,7 +110,7 @@ class RedactedStream:
         self._kept = ""
 
     def take(self, piece: str) -> str:
-        """What can be given out now that this has come, too."""
+        """Take in a piece, and return what can be shown by now."""
         if self._pattern is None:
             return piece
         text, at, given = self._kept + piece, 0, []
@@ -118,7 +118,7 @@ class RedactedStream:
             for found in self._pattern.finditer(text):
                 near = found.start() > len(text) - self._longest
                 if near and found.start() >= self._unfinished(text, at):
-                    break  # a longer secret that has begun before may hold this one
+                    break  # A longer secret that began before may contain this one.
                 given += [text[at : found.start()], HIDDEN]
                 at = found.end()
         cut = self._unfinished(text, at)
@@ -126,17 +126,17 @@ class RedactedStream:
         return "".join([*given, text[at:cut]])
 
     def rest(self) -> str:
-        """What was kept back, now that nothing more will come."""
+        """Return what was held back: no more pieces will come."""
         kept, self._kept = self._kept, ""
         return self._pattern.sub(HIDDEN, kept) if self._pattern is not None else ""
 
     def _unfinished(self, text: str, at: int) -> int:
-        """Where the longest end of the text, from `at` on, begins with which a secret begins."""
+        """Return where the longest suffix after `at` begins that is a prefix of a secret."""
         base = max(at, len(text) - self._longest + 1)
         tail = text[base:]
         first = len(tail)
         for secret in self._secrets:
-            # Of every place where its first letters stand, the earliest from which all fits.
+            # Of all positions at which its first letters stand, the earliest from which it fits.
             begin = tail.find(secret[:SHORTEST])
             while 0 <= begin < first:
                 if len(tail) - begin < len(secret) and secret.startswith(tail[begin:]):

@@ -19,7 +19,7 @@ class RunResult:
     duration: float
     """Seconds from submission to the last outcome."""
     ids: tuple[str, ...] = field(repr=False, compare=False)
-    """What the tasks were called when they were given."""
+    """The ids under which the tasks were given."""
     _by_id: dict[str, Outcome[Any]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -49,17 +49,17 @@ class RunResult:
 
     @property
     def all_succeeded(self) -> bool:
-        """Whether every task succeeded. There is nothing to succeed in an empty run: True."""
+        """Whether every task succeeded; True for a run without tasks."""
         return not self.failures
 
     @property
     def speedup(self) -> float:
-        """How much longer it would have taken one after another, backoffs included."""
+        """How many times longer the tasks would have taken one after another, with backoffs."""
         one_by_one = sum(each.duration for each in self.outcomes)
         return one_by_one / self.duration if self.duration > 0 else 1.0
 
     def raise_for_failures(self) -> None:
-        """Raise RunFailed, with everything that went wrong, unless all succeeded."""
+        """Raise RunFailed with all failures, unless all tasks succeeded."""
         failures = self.failures
         if failures:
             raise RunFailed(failures, len(self.outcomes))

@@ -24,7 +24,7 @@ _set = object.__setattr__
 
 
 class Named(Protocol):
-    """What stands for a task: a handle, or an outcome."""
+    """Anything that names a task: a handle or an outcome."""
 
     @property
     def task_id(self) -> str: ...
@@ -38,12 +38,12 @@ class Task:
     """A unit of work. Frozen: `task.replace(...)` makes a changed copy.
 
     The agent is called with `args` and `kwargs`; it finds `prompt` and `labels` in its context.
-    A prompt that is a `Template` quotes results of other tasks, and the task comes after those.
-    `writes`, `reads` and `uses` are shorthand for `claims`, where they all end up.
+    A `Template` as prompt quotes results of other tasks, and the task comes after those.
+    `writes`, `reads` and `uses` are shorthands for `claims`.
     `timeout` is per attempt; `deadline` covers the task with all its attempts: a duration from
-    submission, or a datetime. `estimate` is how long one attempt is thought to take; it only
-    influences the order of starts. `output` is a type that the result must validate against.
-    `key` is an idempotency key: the same key twice is one task.
+    submission, or a datetime. `estimate` is how long one attempt is expected to take; it only
+    influences the order of starts. `output` is a type that the result is validated against.
+    `key` is an idempotency key: two submissions with one key are one task.
     """
 
     id: str
@@ -124,12 +124,12 @@ class Task:
         _set(self, "labels", NOTHING if labels is NOTHING else _labels(labels, id))
 
     def replace(self, **changes: Any) -> Task:
-        """A copy with some options changed; `claims` replaces all claims."""
+        """Return a copy with some options changed. `claims` replaces all claims."""
         kept = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         return Task(**(kept | changes))
 
     def renamed(self, id: str) -> Task:
-        """The same task under another id, quickly: what was checked is not checked again."""
+        """Return the same task under another id, without checking everything again."""
         copy = object.__new__(Task)
         for name in _FIELDS:
             _set(copy, name, getattr(self, name))
@@ -150,7 +150,7 @@ def _checked(claims: Iterable[Claim], task_id: str) -> tuple[Claim, ...]:
     for claim in listed:
         if not isinstance(claim, Claim):
             raise InvalidOption(
-                f"task {task_id!r}: {claim!r} in claims is no claim; make one with read(), "
+                f"task {task_id!r}: {claim!r} in claims is not a claim; make one with read(), "
                 "write() or uses(), or write it into reads=, writes= or uses="
             )
     return listed

@@ -12,9 +12,9 @@ from interlock.errors import AgentFailed, InvalidOption
 from interlock.model.outcome import Outcome
 
 FIELDS: Final = ("output", "status", "attempts", "duration")
-"""What can be said of a task: its result, how it ended, how many attempts and seconds it took."""
+"""What can be quoted of a task: its result, its status, its attempts, its duration in seconds."""
 LONGEST: Final = 65_536
-"""So many characters of one result; the middle of a longer one is left out, and that is said."""
+"""How many characters of one result are quoted. The middle of a longer one is left out."""
 
 _HOLE = re.compile(r"\\\{\{|\{\{([^{}]*)\}\}")
 _REFERENCE = re.compile(rf"(.+?)\.({'|'.join(FIELDS)})((?:\.[^.\s]+)*)")
@@ -27,15 +27,15 @@ class Reference:
     """A field of a task, and the way into it: `{{schema.output.title}}`."""
 
     task: str
-    """As it was written."""
+    """The name as it was written."""
     field: str
     path: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
-    """The tasks that are meant, if that is not the one of that name: all that a name stands for."""
+    """The tasks that the name stands for, if that is not the one task of that id."""
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The ids of the tasks that are meant."""
+        """Return the ids of the tasks that are meant."""
         return self.tasks or (self.task,)
 
     def __str__(self) -> str:
@@ -44,14 +44,14 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """What stands between two pairs of braces, and at which character of the text."""
+    """The text between two pairs of braces, and its position."""
 
     text: str
     at: int
 
 
 def holes(text: str) -> list[str | Hole]:
-    r"""The text in parts; `\{{` is two braces as they are."""
+    r"""Split text into literal parts and holes. `\{{` is two literal braces."""
     found: list[str | Hole] = []
     done = 0
     for match in _HOLE.finditer(text):
@@ -63,7 +63,7 @@ def holes(text: str) -> list[str | Hole]:
 
 
 def reference(text: str) -> Reference | None:
-    """The reference that stands between the braces; None if it is none."""
+    """Parse what is between the braces; None if it is not a reference."""
     found = _REFERENCE.fullmatch(text)
     if found is None:
         return None
@@ -75,8 +75,8 @@ class Template:
     r"""Text with references to other tasks, which have to succeed before it can be rendered.
 
     `{{schema.output}}` is the result of the task `schema`, `{{schema.output.title}}` a part of it;
-    `status`, `attempts` and `duration` are there too. `\{{` stands for two braces as they are.
-    A task with a template as its prompt comes after all tasks that it refers to.
+    `status`, `attempts` and `duration` are available too. `\{{` stands for two literal braces.
+    A task with a template as its prompt comes after all tasks that the template refers to.
     """
 
     parts: tuple[str | Reference, ...]
@@ -86,12 +86,12 @@ class Template:
 
     @property
     def references(self) -> tuple[str, ...]:
-        """The ids of the tasks that it refers to, each once."""
+        """Return the ids of the tasks that it refers to, each once."""
         refs = (each for each in self.parts if isinstance(each, Reference))
         return tuple(dict.fromkeys(task for each in refs for task in each.ids))
 
     def renamed(self, names: Mapping[str, str]) -> Template:
-        """The same about tasks that go by other ids by now."""
+        """Return the same template for tasks that have other ids now."""
         if not any(task in names for task in self.references):
             return self
         return Template(
@@ -108,7 +108,7 @@ class Template:
         )
 
     def render(self, outcomes: Mapping[str, Outcome[Any]]) -> str:
-        """The text with the results in it. What is not text is written as JSON."""
+        """Return the text with results filled in; what is not a string is written as JSON."""
         return "".join(
             each if isinstance(each, str) else _quoted(each, outcomes) for each in self.parts
         )
@@ -151,12 +151,16 @@ def _said(ref: Reference, task: str, outcomes: Mapping[str, Outcome[Any]]) -> st
 def _as_json(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, default=_plain)
-    except (TypeError, ValueError, RecursionError):  # keys that are no text, data inside itself
+    except (
+        TypeError,
+        ValueError,
+        RecursionError,
+    ):  # Keys that are not strings, or data that contains itself.
         return repr(value)
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has no word for: records field by field, and the rest as it is printed."""
+    """Convert what JSON does not know: records field by field, the rest with `str`."""
     if is_dataclass(value) and not isinstance(value, type):
         return {each.name: getattr(value, each.name) for each in fields(value)}
     if hasattr(value, "model_dump"):

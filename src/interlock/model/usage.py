@@ -1,4 +1,4 @@
-"""What an agent used up: tokens and money."""
+"""What an agent has used: tokens and money."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Usage(NamedTuple):
     cost: float = 0.0
 
     def plus(self, other: Usage) -> Usage:
-        """Both together."""
+        """Return the sum of both."""
         return Usage(
             self.tokens_in + other.tokens_in,
             self.tokens_out + other.tokens_out,

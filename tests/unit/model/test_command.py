@@ -13,14 +13,18 @@ from interlock.model.command import Command, command
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"argv": "codex exec"}, "a list of texts"),
-        ({"argv": []}, "a list of texts"),
-        ({"argv": ["a\0b"]}, "a list of texts"),
+        pytest.param({"argv": "codex exec"}, "a list of strings", id="options0-a list of texts"),
+        pytest.param({"argv": []}, "a list of strings", id="options1-a list of texts"),
+        pytest.param({"argv": ["a\0b"]}, "a list of strings", id="options2-a list of texts"),
         ({"argv": ["a"], "home": "elsewhere"}, "'user' or 'private'"),
         ({"argv": ["a"], "env": {"A=B": "c"}}, "'A=B'"),
         ({"argv": ["a"], "env": {"A": 1}}, "'A'"),
         ({"argv": ["a"], "pass_env": [""]}, "''"),
-        ({"argv": ["a"], "errors": {"auth_error": ["("]}}, "for auth_error, is no pattern"),
+        pytest.param(
+            {"argv": ["a"], "errors": {"auth_error": ["("]}},
+            "for auth_error, is not a valid pattern",
+            id="options7-for auth_error, is no pattern",
+        ),
     ],
 )
 def test_what_could_never_run_is_refused(options: dict[str, Any], said: str) -> None:

@@ -60,13 +60,13 @@ def test_a_priority_that_is_no_whole_number_is_refused(priority: object) -> None
 
 @pytest.mark.parametrize("claims", [["src/**"], "src/**", [write("a"), "src/**"]])
 def test_a_claim_that_is_only_text_is_refused(claims: object) -> None:
-    with pytest.raises(InvalidOption, match=r"task 't': 'src/\*\*' in claims is no claim; make"):
+    with pytest.raises(InvalidOption, match=r"task 't': 'src/\*\*' in claims is not a claim; make"):
         Task("t", claims=claims)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("item", [3, None, ["gpu"]])
 def test_what_is_neither_text_nor_a_claim_cannot_be_used(item: object) -> None:
-    with pytest.raises(InvalidOption, match=r"task 't': uses: .* is no claim; write") as caught:
+    with pytest.raises(InvalidOption, match=r"task 't': uses: .* is not a claim; write") as caught:
         Task("t", uses=["gpu", item])  # type: ignore[list-item]
     assert repr(item) in str(caught.value)
 

@@ -1,7 +1,7 @@
 """Sets of characters as sorted, disjoint intervals of code points.
 
-A character here is one that a name may hold: any code point but NUL and `/`. Intervals keep
-`[!a]` as small as `[a]`, so the overlap of patterns is decided without walking through Unicode.
+A character here is one that a name may contain: any code point except NUL and `/`. With intervals
+`[!a]` is as small as `[a]`, so overlaps are decided without walking through Unicode.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ANY_CHAR: CharSet = ((1, ord("/") - 1), (ord("/") + 1, _LAST))
 
 
 def of(intervals: Iterable[Interval]) -> CharSet:
-    """The characters of these intervals, which may touch, overlap, and hold NUL or `/`."""
+    """Return the characters of intervals, which may touch, overlap, or contain NUL and `/`."""
     merged: list[Interval] = []
     for first, last in sorted(intervals):
         if merged and first <= merged[-1][1] + 1:
@@ -33,7 +33,7 @@ def of(intervals: Iterable[Interval]) -> CharSet:
 
 
 def single(char: str) -> CharSet:
-    """Just this character."""
+    """Return the set of one character."""
     return ((ord(char), ord(char)),)
 
 
@@ -44,7 +44,7 @@ def contains(chars: CharSet, char: str) -> bool:
 
 
 def intersection(a: CharSet, b: CharSet) -> CharSet:
-    """The characters in both sets."""
+    """Return the characters in both sets."""
     common: list[Interval] = []
     i = j = 0
     while i < len(a) and j < len(b):
@@ -59,7 +59,7 @@ def intersection(a: CharSet, b: CharSet) -> CharSet:
 
 
 def complement(chars: CharSet) -> CharSet:
-    """All characters that are not in the set."""
+    """Return all characters that are not in the set."""
     gaps: list[Interval] = []
     start = 0
     for first, last in chars:
@@ -70,7 +70,7 @@ def complement(chars: CharSet) -> CharSet:
 
 
 def readable(chars: CharSet) -> str | None:
-    """One character of the set, pleasant to read if there is such a one; None if it is empty."""
+    """Return a character of the set, a readable one if possible; None if the set is empty."""
     for char in _READABLE:
         if contains(chars, char):
             return char
@@ -82,10 +82,10 @@ def readable(chars: CharSet) -> str | None:
 
 
 def folded(chars: CharSet) -> CharSet:
-    """The set with each character in its case-folded spelling.
+    """Return the set with each character in its case-folded form.
 
-    The few that fold to more than one character, such as a sharp s, stay as they are: a class
-    stands for one character.
+    The few that fold to more than one character, such as `ß`, stay as they are: a class stands
+    for one character.
     """
     folds = _folds()
     changed = [code for code in folds if contains(chars, chr(code))]
@@ -94,19 +94,19 @@ def folded(chars: CharSet) -> CharSet:
 
 
 def all_spellings(chars: CharSet) -> CharSet:
-    """The set with every character that folds to one of its own: what a negated class excludes."""
+    """Add every character that folds to one of the set: what a negated class excludes."""
     also = [(code, code) for code, fold in _folds().items() if contains(chars, chr(fold))]
     return of([*chars, *also])
 
 
 def fold_character(char: str) -> str:
-    """A character without its case; as it is where that would take several."""
+    """Return a character without its case; unchanged if that would take several characters."""
     folded = char.casefold()
     return folded if len(folded) == 1 else char
 
 
 @cache
 def _folds() -> dict[int, int]:
-    """Each code point that has another case-folded spelling of one character, and that one."""
+    """Map each code point that folds to another single one to that one."""
     pairs = ((code, ord(fold_character(chr(code)))) for code in range(_LAST_CASED + 1))
     return {code: fold for code, fold in pairs if fold != code}

@@ -1,4 +1,4 @@
-"""The normal form of a path pattern: one spelling for each set of paths people write in many.
+"""The normal form of a path pattern: one spelling for the many that people write.
 
 The language is described in `pattern.py`.
 """
@@ -18,20 +18,20 @@ _SPECIAL = re.compile(r"[*?\[\]{}\\\0]")
 
 
 def normal_text(text: str, *, fold_case: bool) -> str:
-    """Text in the spelling in which names are compared."""
+    """Return text in the form in which names are compared."""
     normal = unicodedata.normalize("NFC", text)
     if not fold_case:
         return normal
-    # One character for one, as file systems fold: otherwise `?` would not match a `ß` that became
-    # `ss`. Folding can take a composed character apart, so the form is restored after it.
+    # One character for one, as file systems fold; otherwise `?` would not match a `ß` that became
+    # `ss`. Folding can decompose a character, so the form is restored afterwards.
     return unicodedata.normalize("NFC", "".join(map(charset.fold_character, normal)))
 
 
 def normal_segments(text: str, *, fold_case: bool) -> Iterator[list[Segment]]:
-    """The segments of each alternative, ending in `**` where it is written as a folder."""
+    """Yield the segments of each alternative; `**` comes last where it is written as a folder."""
     if not text.strip():
         raise InvalidPattern(text, 0, "it is blank; name a path, or write '.' for the workspace")
-    if not _SPECIAL.search(text):  # by far the most claims are plain paths
+    if not _SPECIAL.search(text):  # Most claims are plain paths: no tokens needed.
         words = normal_text(text, fold_case=fold_case).split("/")
         yield _resolve(text, ((0, word) for word in words))
         return
@@ -40,7 +40,7 @@ def normal_segments(text: str, *, fold_case: bool) -> Iterator[list[Segment]]:
 
 
 def _resolve(text: str, written: Iterable[tuple[int, Segment]]) -> list[Segment]:
-    """Take out `.`, `..` and what repeated slashes leave."""
+    """Remove `.`, `..` and the empty names between repeated slashes."""
     segments: list[Segment] = []
     names_folder = False
     for index, (at, segment) in enumerate(written):
@@ -61,8 +61,8 @@ def _resolve(text: str, written: Iterable[tuple[int, Segment]]) -> list[Segment]
 def _climb(text: str, at: int, segments: list[Segment]) -> None:
     if not segments:
         raise ClaimOutsideWorkspace(
-            f"{text!r} climbs out of the workspace; claim paths inside it only, open the workspace "
-            "in a folder further up, or claim what lies outside by a name, with uses()"
+            f"{text!r} climbs out of the workspace; claim paths inside it, open the workspace in a "
+            "folder further up, or claim what lies outside by a name, with uses()"
         )
     if not isinstance(segments[-1], str):
         raise invalid(text, at, "'..' after a segment with wildcards; write the path without it")
@@ -70,7 +70,7 @@ def _climb(text: str, at: int, segments: list[Segment]) -> None:
 
 
 def _split(tokens: Tokens, fold_case: bool) -> Iterator[tuple[int, Segment]]:
-    """The segments between the slashes, each with its position."""
+    """Yield the segments between the slashes, each with its position."""
     part: Tokens = []
     for token in [*tokens, Token(0, "/")]:
         if token.value != "/":
@@ -98,7 +98,7 @@ def _segment(values: list[str | Piece], fold_case: bool) -> Segment:
 def _pieces(joined: Iterable[str | Piece], fold_case: bool) -> Iterator[Piece]:
     for each in joined:
         if isinstance(each, str):
-            # Only here, after the braces, is it known which accent follows which letter.
+            # Not earlier: only after brace expansion is it known which accent follows which letter.
             yield from map(charset.single, normal_text(each, fold_case=fold_case))
         else:
             yield each

@@ -1,17 +1,25 @@
-"""Whether two patterns have a path in common: exactly, and which.
+"""Whether two patterns have a path in common: exactly, and which one.
 
-Each pattern has the paths that its segments match as they stand, a plain last name being just
-that name. Two patterns overlap where these paths meet; or where the last name of one, if it is
-plain, falls on a name that the other spells out and goes on below: that says it is a folder, and
-then all below it is meant. So `packages/*/src` overlaps `packages/a/src/*.py` and `**/src/x.py`.
-Wildcards alone make no folder of a plain last name: `**/*.md` and `src/a.py` do not overlap,
-since otherwise nearly everything would conflict, over paths such as `src/a.py/x.md`.
+What is decided. Each pattern stands for the paths that its segments match; a literal last name is
+just that name. Two patterns overlap where these paths meet; or where the last name of one, if it is
+literal, falls on a name that the other spells out and continues below. That says it is a folder,
+and then everything below it is meant. So `packages/*/src` overlaps `packages/a/src/*.py` and
+`**/src/x.py`. Wildcards alone make no folder of a literal last name: `**/*.md` and `src/a.py` do
+not overlap. Otherwise nearly everything would conflict, because of paths such as `src/a.py/x.md`.
 
-Patterns are small automata on two levels. On the level of paths a table over both positions
-tells from where the two ends can be reached together; a step is a name that both segments
-match. On the level of names a search over both positions does the same with characters, and
-counts leading dots beside, because `.` and `..` are spelled like names but are none. Both are
-polynomial: no number of `*` and `**` makes them blow up.
+How. Patterns are small automata on two levels. On the level of paths, a table over both positions
+tells from where the two ends can be reached together (`common_path`); a step is a name that both
+segments match. On the level of names, a search over both positions does the same with characters
+(`common_name`), and counts leading dots, because `.` and `..` are spelled like names but are none.
+
+Why it is exact. Both levels decide whether the intersection of two regular languages is empty, by
+reachability in the product of two automata. A product state is a pair of positions, so there are
+as many as the product of the lengths: polynomial, however many `*` and `**` there are. The witness
+is read off the way to the end, so each positive answer proves itself; negative answers are compared
+with brute force in `tests/unit/model/test_overlap_exact.py`.
+
+Costs: a pair of literal paths is one comparison of prefixes; a pair that differs in its prefix or
+suffix ends there; the rest is the table, cached by segments.
 """
 
 from __future__ import annotations
@@ -31,14 +39,14 @@ _NOT_A_DOT: Final = charset.complement(_DOT)
 
 _Segments: TypeAlias = tuple[Segment, ...]
 _Tail: TypeAlias = "tuple[()] | tuple[str, _Tail]"
-"""The end of a path as a linked list: a name, then what follows it."""
+"""The end of a path as a linked list: a name, then the rest."""
 _Spelling: TypeAlias = tuple[int, int, int]
-"""The position in each glob, and the leading dots so far; 3 stands for a proper name."""
+"""The position in each glob, and the leading dots so far; 3 means that it is a proper name."""
 _PROPER: Final = 3
 
 
 def overlap(a: Pattern, b: Pattern) -> str | None:
-    """A path that both patterns match; None if they do not overlap."""
+    """Return a path that both patterns match; None if they do not overlap."""
     for one in a.alternatives:
         for other in b.alternatives:
             witness = alternatives_overlap(one, other)
@@ -48,7 +56,7 @@ def overlap(a: Pattern, b: Pattern) -> str | None:
 
 
 def alternatives_overlap(a: Alternative, b: Alternative) -> str | None:
-    """A path that both alternatives match; None if they do not overlap."""
+    """Return a path that both alternatives match; None if they do not overlap."""
     depth, other_depth = len(a.prefix), len(b.prefix)
     if depth > other_depth or (depth == other_depth and (b.is_plain or b.is_subtree)):
         a, b, depth = b, a, other_depth
@@ -60,21 +68,21 @@ def alternatives_overlap(a: Alternative, b: Alternative) -> str | None:
         start, below = a.prefix, common_path(a.rest, b.prefix[depth:] + b.rest)
     elif b.is_plain or b.is_subtree:
         start, below = b.prefix, ()
-    else:  # all of b is at or below the prefix of a, which b spells out
+    else:  # All of b is at or below the prefix of a, which b spells out.
         start, below = b.prefix, any_path(b.rest)
     return None if below is None else "/".join(start + below) or "x"
 
 
 def any_path(segments: _Segments) -> tuple[str, ...] | None:
-    """The names of a path that the segments match; None if a class in them takes no name."""
+    """Return the names of a path that the segments match; None if no path can."""
     return common_path(segments, (DEPTH,))
 
 
 @lru_cache(maxsize=1 << 16)
 def common_path(a: _Segments, b: _Segments) -> tuple[str, ...] | None:
-    """The names of a path, possibly of none, in which both sequences of segments overlap."""
+    """Return the names of a path, possibly none, in which both sequences of segments overlap."""
     # tails[i][j] is a path in which a[i:] and b[j:] overlap. The table is filled from the ends
-    # backwards, so that each entry needs only entries that are there already.
+    # backwards, so each entry needs only entries that are there already.
     tails: list[list[_Tail | None]] = [[None] * (len(b) + 1) for _ in range(len(a) + 1)]
     tails[len(a)][len(b)] = ()
     for i in range(len(a), -1, -1):
@@ -106,7 +114,7 @@ def _tail(
 
 
 def _below_the_end(a: _Segments, i: int, b: _Segments, j: int) -> _Tail | None:
-    """How one goes on below a name that both spell out, if the other ends with it."""
+    """Return how one continues below a name that both spell out, if the other ends with it."""
     if i < len(a) and j < len(b):
         return None
     names = any_path(a[i:] or b[j:])
@@ -125,7 +133,7 @@ def _names(tail: _Tail) -> Iterator[str]:
 
 
 def common_name(x: Segment, y: Segment) -> str | None:
-    """A name that both segments match, where `**` is taken for a single name."""
+    """Return a name that both segments match, with `**` taken for a single name."""
     if isinstance(x, str):
         return x if _allows(y, x) else None
     if isinstance(y, str):
@@ -146,7 +154,7 @@ def _common_spelling(a: Glob, b: Glob) -> str | None:
     start: _Spelling = (0, 0, 0)
     came_from: dict[_Spelling, tuple[_Spelling, str]] = {start: (start, "")}
     end = (len(a.pieces), len(b.pieces), _PROPER)
-    # Names that begin with a dot come last, for the sake of a witness that is good to read.
+    # Names that begin with a dot come last: the witness is shown to people.
     todo, dotted = deque([start]), deque[_Spelling]()
     while todo or dotted:
         here = todo.popleft() if todo else dotted.popleft()
@@ -185,7 +193,7 @@ def _moves(
 
 @lru_cache(maxsize=1 << 14)
 def _common_characters(x: Piece, y: Piece) -> tuple[str | None, bool]:
-    """A character that both pieces take and that is not a dot; and whether both take a dot."""
+    """Return a character other than a dot that both pieces take; and whether both take a dot."""
     both = charset.intersection(
         charset.ANY_CHAR if x is RUN else x, charset.ANY_CHAR if y is RUN else y
     )

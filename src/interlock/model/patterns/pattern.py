@@ -13,18 +13,18 @@ NUL, and is neither `.` nor `..`. A pattern is written like this:
     {a,b/c,}        alternatives; they nest, may hold slashes, and may be empty
     \*              the next character as it is
 
-A pattern whose last segment is plain is *open-ended*: only the other side can tell whether that
-is a file or a folder. A path below it does tell: `packages/*/src` matches `packages/a/src/x.py`.
-So does a pattern that spells out the name and goes on below it, but not one whose wildcards
-merely lead there: `src` overlaps `src/*.md`, but not `**/*.md` (see `overlap.py`). The runtime,
-which can look, adds the slash where a plain name is a folder on disk.
+A pattern whose last segment is literal is *open-ended*: it may be a file or a folder, and only the
+other side can tell. A path below it does tell: `packages/*/src` matches `packages/a/src/x.py`. So
+does a pattern that spells out the name and continues below it, but not one whose wildcards merely
+lead there: `src` overlaps `src/*.md`, but not `**/*.md` (see `overlap.py`). The runtime, which can
+look at the disk, adds the slash where a plain name is a folder.
 
 A pattern that ends in a segment with wildcards matches just those names: `src/*` does not match
 `src/a/b`. `a**b` is `a*b`. `.`, `**` and `./` are the whole workspace. `~` is an ordinary name.
 
 Spelling does not matter: `./src//a.py` and `src/x/../a.py` are `src/a.py`, and text is compared
 in Unicode form NFC. With `fold_case`, for file systems that ignore case, so are `SRC` and `src`.
-Paths are compared as sequences of code points in that form; symlinks are the runtime's business.
+Paths are compared as sequences of code points in that form. Symlinks are resolved by the runtime.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from interlock.model.patterns.segment import DEPTH, Glob, Segment, names_match
 
 _LONGEST: Final = 4096
 _DEEPEST: Final = 128
-"""As long and as deep as paths get; more is a mistake, or an attempt to wear us out."""
+"""As long and as deep as paths get. More is a mistake, or an attack on our time and memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Alternative:
     is_subtree: bool = field(init=False, compare=False, repr=False)
     """Whether exactly what is at and below `prefix` is meant, as by `src/`."""
     open_end: bool = field(init=False, compare=False, repr=False)
-    """Whether the last segment is plain, so that it may turn out to be a folder."""
+    """Whether the last segment is literal, so that it may turn out to be a folder."""
     spelled: frozenset[str] = field(init=False, compare=False, repr=False)
     """The names that are spelled out as folders on the way."""
     head: str = field(init=False, compare=False, repr=False)
@@ -67,7 +67,7 @@ class Alternative:
     def __post_init__(self) -> None:
         set_field = object.__setattr__
         if not self.prefix and not self.rest:
-            set_field(self, "rest", (DEPTH,))  # no name at all: the workspace, and a folder
+            set_field(self, "rest", (DEPTH,))  # No name at all: the workspace.
         set_field(self, "is_plain", not self.rest)
         set_field(self, "is_subtree", self.rest == (DEPTH,))
         set_field(self, "open_end", not self.rest or isinstance(self.rest[-1], str))
@@ -82,24 +82,24 @@ class Alternative:
         return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Hashes differ from process to process, so a copy elsewhere makes its own.
+        # Hashes differ between processes, so a copy in another one computes its own.
         return Alternative, (self.prefix, self.rest)
 
     def ends_apart(self, other: Alternative) -> bool:
-        """Whether the last names alone rule an overlap out; settles most pairs."""
+        """Whether the last names alone rule out an overlap. Settles most pairs."""
         tail, other_tail = self.tail, other.tail
         if tail.endswith(other_tail) or other_tail.endswith(tail):
             head, other_head = self.head, other.head
             if head.startswith(other_head) or other_head.startswith(head):
                 return False
-        # A plain last name may still be one that the other spells out as a folder.
+        # A literal last name may still be one that the other spells out as a folder.
         return not (
             (self.open_end and tail in other.spelled)
             or (other.open_end and other_tail in self.spelled)
         )
 
     def matches(self, names: tuple[str, ...]) -> bool:
-        """Whether the path of these names is one of those meant, or below an open end."""
+        """Whether the path of these names is meant, or is below an open end."""
         depth = len(self.prefix)
         if names[:depth] != self.prefix:
             return False
@@ -110,7 +110,7 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A pattern that was read. Two spellings of the same alternatives are equal."""
+    """A parsed pattern. Two spellings of the same alternatives are equal."""
 
     text: str = field(compare=False)
     """As it was written."""
@@ -125,15 +125,15 @@ class Pattern:
         return self.text
 
     def matches(self, path: str) -> bool:
-        """Whether the pattern stands for this path; never for one outside the workspace."""
+        """Whether the pattern matches this path. It never matches one outside the workspace."""
         names = path_names(path, fold_case=self.fold_case)
         return bool(names) and any(each.matches(names) for each in self.alternatives)
 
 
 def parse(text: str, *, fold_case: bool = False) -> Pattern:
-    """Read a pattern.
+    """Parse a pattern.
 
-    InvalidPattern says where it is malformed, ClaimOutsideWorkspace why it cannot be claimed.
+    Raises InvalidPattern with the position where it is malformed, or ClaimOutsideWorkspace.
     """
     if not isinstance(text, str):
         raise InvalidPattern(repr(text), 0, f"a pattern is text, not {type(text).__name__}")
@@ -158,7 +158,7 @@ def _alternative(text: str, segments: list[Segment]) -> Alternative:
 
 
 def path_names(path: str, *, fold_case: bool = False) -> tuple[str, ...]:
-    """The names of a path in one spelling; none if it is not a path inside the workspace."""
+    """Return the names of a path in normal form; none if it is not inside the workspace."""
     if path.startswith("/") or "\0" in path:
         return ()
     names: list[str] = []

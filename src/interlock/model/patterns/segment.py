@@ -1,8 +1,8 @@
-"""One segment of a path pattern: a plain name, a name with wildcards, or `**`.
+"""One segment of a path pattern: a literal name, a name with wildcards, or `**`.
 
-Both levels of a pattern have the same shape. A name is a sequence of characters matched by
-pieces, one of which (`*`) takes any run of characters; a path is a sequence of names matched by
-segments, one of which (`**`) takes any run of names. `fits` serves both.
+Both levels of a pattern have the same shape. A name is a sequence of characters matched by pieces,
+one of which (`*`) takes any run of characters; a path is a sequence of names matched by segments,
+one of which (`**`) takes any run of names. `fits` serves both.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _Item = TypeVar("_Item")
 
 
 class Star(Enum):
-    """The two wildcards that take a run, the empty one included."""
+    """The two wildcards that take any run, including the empty one."""
 
     RUN = "*"
     DEPTH = "**"
@@ -33,14 +33,14 @@ Piece: TypeAlias = CharSet | Literal[Star.RUN]
 
 @dataclass(frozen=True, slots=True)
 class Glob:
-    """A name with wildcards, as pieces that each take one character, or any run of them."""
+    """A name with wildcards, as pieces that each take one character or any run of characters."""
 
     pieces: tuple[Piece, ...]
     head: str = field(init=False, compare=False, repr=False)
     """The characters that every name it matches begins with."""
     tail: str = field(init=False, compare=False, repr=False)
     """The characters that every name it matches ends with."""
-    # Globs are looked up in caches all the time: their nested tuples are hashed only once.
+    # Globs are cache keys; hashing their nested tuples each time would dominate.
     _hash: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -53,11 +53,11 @@ class Glob:
         return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Hashes differ from process to process, so a copy elsewhere makes its own.
+        # Hashes differ between processes, so a copy in another one computes its own.
         return Glob, (self.pieces,)
 
     def matches(self, name: str) -> bool:
-        """Whether the name is one of those that the pieces spell."""
+        """Whether the pieces match the name."""
         if not (name.startswith(self.head) and name.endswith(self.tail)):
             return False
         return fits(self.pieces, RUN, name, _takes)
@@ -79,8 +79,8 @@ def fits(
 ) -> bool:
     """Whether the steps match all the items, where the step `run` takes any number of them.
 
-    A run first takes nothing; at a mismatch the latest run takes one more. Earlier runs need no
-    second look, because whatever they could give up the latest one can take: hence no more than
+    A run first takes nothing; at a mismatch the latest run takes one more. Earlier runs are never
+    reconsidered: whatever they could give up, the latest one can take. Hence at most
     len(steps) * len(items) comparisons, however many runs there are.
     """
     at = item = 0

@@ -1,8 +1,8 @@
 """Reading the text of a path pattern: from characters to tokens, with the braces expanded.
 
 The language is described in `pattern.py`. Braces are expanded while reading, with one frame per
-open brace, so that neither deep nesting nor `{a,b}{a,b}{a,b}...` can exhaust the machine before
-the limit on alternatives is noticed.
+open brace. So neither deep nesting nor `{a,b}{a,b}{a,b}...` can exhaust the machine before the
+limit on alternatives is reached.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from interlock.model.patterns.charset import CharSet
 from interlock.model.patterns.segment import RUN, Piece
 
 MAX_ALTERNATIVES = 256
+"""How many paths the braces of one pattern may stand for."""
 
 
 class Token(NamedTuple):
-    """A literal character (`/` separates), a set of characters or `*`, and where it stands."""
+    """A literal character (`/` separates), a set of characters or `*`, with its position."""
 
     at: int
     value: str | Piece
@@ -29,7 +30,7 @@ Tokens: TypeAlias = list[Token]
 
 
 class _Brace(NamedTuple):
-    """An open brace: what came before it, and its options that are complete."""
+    """An open brace: what came before it, and the options that are complete."""
 
     at: int
     before: list[Tokens]
@@ -37,12 +38,12 @@ class _Brace(NamedTuple):
 
 
 def expand_braces(text: str, *, fold_case: bool) -> list[Tokens]:
-    """The tokens of each alternative, none of them blank."""
+    """Return the tokens of each alternative. None of them is blank."""
     return _Reader(text, fold_case).expand()
 
 
 def invalid(text: str, at: int, problem: str) -> InvalidPattern:
-    """The error at a position of the NFC form, told at the position of the text as written."""
+    """Return the error for a position of the NFC form, at the position in the text as written."""
     for end in range(1, len(text) + 1):
         if len(unicodedata.normalize("NFC", text[:end])) > at:
             return InvalidPattern(text, end - 1, problem)
@@ -59,7 +60,7 @@ class _Reader:
         self.at = 0
 
     def expand(self) -> list[Tokens]:
-        """The token sequences that the braces stand for."""
+        """Return the token sequences that the braces stand for."""
         current: list[Tokens] = [[]]
         open_braces: list[_Brace] = []
         while self.at < len(self.text):
@@ -81,7 +82,7 @@ class _Reader:
                     tokens.append(token)
         if open_braces:
             raise self._error(open_braces[-1].at, "this '{' is never closed")
-        if not all(current):  # only where the text begins with a brace: nothing stands before it
+        if not all(current):  # Only if the text begins with a brace.
             raise self._error(0, "one alternative of the braces is blank; leave it out")
         return current
 
