@@ -1,10 +1,10 @@
-"""A disk that fails at its N-th operation, as often as told, in a way of your choice.
+"""A disk that fails at its N-th operation, a given number of times, in a given way.
 
     disk = FaultyDisk(at=7, fault=DiskFault.FULL, times=3)
     journal = SqliteJournal(path, disk=disk, writer=LoopWriter)
 
-What counts as an operation: each statement, each commit, each file. Run a program once with
-`FaultyDisk()`, look at `operations`, and then let each of them fail.
+Each statement, each commit and each file is an operation. Run a program once with `FaultyDisk()`,
+read `operations`, then run it again with a fault at each of them.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from interlock.journal.disk import Disk
 
 
 class DiskFault(StrEnum):
-    """What can go wrong."""
+    """What a disk can do wrong."""
 
     ERROR = "error"
     """An I/O error; nothing was written."""
     FULL = "full"
     """No room; nothing was written."""
     SHORT = "short"
-    """An I/O error in the middle: half of a file, or a statement of which nobody hears."""
+    """An I/O error in the middle: half of a file, or a statement whose effect is not reported."""
     UNSURE = "unsure"
-    """It was written, and an error is reported all the same."""
+    """It was written, and yet an error is reported."""
     CRASH_BEFORE = "crash_before"
-    """The process is gone before it was written."""
+    """The process ends before the write."""
     CRASH_AFTER = "crash_after"
-    """The process is gone, and it was written."""
+    """The process ends right after the write."""
 
 
 class PowerCut(BaseException):
-    """The process is gone. Nothing that it does from here on has an effect."""
+    """The process has ended. Nothing that it does from here on has an effect."""
 
 
 class FaultyDisk(Disk):
@@ -52,7 +52,7 @@ class FaultyDisk(Disk):
         self._gone = False
 
     def synchronous(self, durability: str) -> str:
-        """Crashes are of the process here, not of the machine: waiting for the platter is idle."""
+        """Only the process crashes here, not the machine: there is no need to wait for the disk."""
         return "OFF"
 
     def sync(self, opened: int) -> None:

@@ -1,4 +1,4 @@
-"""Group commit without a thread: the same store, written from the event loop, for simulations."""
+"""Group commit without a thread: writes the same store from the event loop, for simulations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.simulation.faulty_disk import PowerCut
 
 
 class LoopWriter:
-    """Commits `latency` seconds after the first batch; then what has come meanwhile, and so on."""
+    """Commits `latency` seconds after the first batch, then what has arrived since, and so on."""
 
     def __init__(self, store: Store, on_trouble: OnTrouble, latency: float = 0.001) -> None:
         self._loop = asyncio.get_running_loop()
@@ -26,7 +26,7 @@ class LoopWriter:
         self._closed = False
 
     def put(self, batch: Batch) -> asyncio.Future[None]:
-        """Hand over a batch; it is there for good when the future is done."""
+        """Queue a batch; it is durable once the future is done."""
         done: asyncio.Future[None] = self._loop.create_future()
         if self._broken is not None or self._closed:
             done.set_exception(self._broken or InterlockError("the journal is closed"))
@@ -37,7 +37,7 @@ class LoopWriter:
         return done
 
     def close(self) -> None:
-        """Write what is left, and end. Raises if that is not possible."""
+        """Write what is queued, and stop. Raises if that is not possible."""
         if self._timer is not None:
             self._timer.cancel()
         self._closed = True
@@ -57,7 +57,7 @@ class LoopWriter:
             settle(self._line.commit(), None)
         except WORTH_ANOTHER_TRY as error:
             self._say(error)
-        except Exception as error:  # noqa: BLE001 - told to everybody who waits for a commit
+        except Exception as error:  # noqa: BLE001 - passed on to all that wait for a commit
             self._broken = error
             settle(self._line.give_up(), error)
             return

@@ -1,8 +1,8 @@
 """Brute-force sums of counted resources, with what ancestors lend to their descendants.
 
-What a task holds its descendants may use. How much of that is lent out at a moment depends on
-who came first, so there are two views: `lacking` is cautious (nobody who does not lack in it may
-be left waiting), `exceeding` is generous (nothing that exceeds in it may be granted).
+Descendants may use what a task holds. How much of it is lent out at a moment depends on the order
+of the starts, so there are two views. `lacking` is cautious: a task that lacks nothing by it may
+not be left waiting. `exceeding` is generous: what exceeds by it may never be granted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tests.simulation.kernel.shadow import Shadow, ShadowAttempt, ShadowTask
 
 
 def lacking(shadow: Shadow, item: ShadowTask, claims: tuple[Claim, ...]) -> list[Claim]:
-    """The counted claims of which there may be too little for that task."""
+    """The counted claims of a task for which there may be too little left."""
     family = list(item.above()) + ([item.attempt] if item.running and item.attempt else [])
     short = []
     for claim in shadow.counted(claims):
@@ -30,21 +30,21 @@ def lacking(shadow: Shadow, item: ShadowTask, claims: tuple[Claim, ...]) -> list
             if claim.amount > max(0, left) + lent:
                 short.append(claim)
         elif claim.amount > shadow.capacities[claim.resource]:
-            short.append(claim)  # an ancestor has all of it, which a throttle has made less
+            short.append(claim)  # An ancestor holds all of it, and a throttle has made that less.
     return short
 
 
 def lendable(
     shadow: Shadow, resource: str, lender: ShadowAttempt, holders: Iterable[ShadowAttempt]
 ) -> int:
-    """What a lender surely has left of what it holds, if these are all who hold any."""
+    """What a lender certainly has left of what it holds, if these are all the holders."""
     held = [(a, c) for a, c in users(shadow, resource) if a in holders]
     own = sum(c.amount for a, c in held if a is lender)
     return max(0, own - sum(c.amount for a, c in held if lender in a.item.above()))
 
 
 def exceeding(shadow: Shadow, item: ShadowTask, claims: tuple[Claim, ...]) -> list[Claim]:
-    """The counted claims that are certainly more than is left for that task."""
+    """The counted claims of a task that are certainly more than is left for it."""
     over = []
     for claim in shadow.counted(claims):
         family = [item.attempt, *item.above()]
@@ -67,11 +67,11 @@ def usage(
     item: ShadowTask | None = None,
     claim: Claim | None = None,
 ) -> int:
-    """How much these attempts hold together, and `item` too if it had that claim.
+    """How much these attempts hold together, with `item` as if it had that claim.
 
-    An attempt and its descendants together use what it holds, or more where they need more.
+    An attempt and its descendants use what it holds, or more where the descendants need more.
     """
-    # Whoever has all of it has what there was when it came, perhaps more than there is now.
+    # An exclusive holder has all there was when it started, perhaps more than there is now.
     own: dict[ShadowAttempt | None, int] = {
         a: sum(
             shadow.most[resource] if c.mode is Mode.EXCLUSIVE else c.amount
@@ -100,7 +100,7 @@ def usage(
 
 
 def users(shadow: Shadow, resource: str) -> list[tuple[ShadowAttempt, Claim]]:
-    """Alive attempts that hold some of a counted resource, and how."""
+    """Alive attempts that hold some of a counted resource, each with its claim."""
     return [
         (a, c)
         for a in shadow.alive.values()

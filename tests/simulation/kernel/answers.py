@@ -1,4 +1,4 @@
-"""What the kernel says about itself has to be true, and the whole truth."""
+"""What the kernel answers (`state`, `why`, `progress`, `alive`) must be true and complete."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from interlock.kernel.kernel import Kernel
 
 ASKED_PER_STEP = 4
-"""Of the tasks that do not run, this many are asked why after every step, by turns."""
+"""`why` is checked for so many of the tasks that do not run after every step, in rotation."""
 
 
 def check(shadow: Shadow, kernel: Kernel) -> None:
-    """Compare states, the alive, the counts and the reasons with the shadow."""
+    """Compare states, alive attempts, counts and reasons with the shadow."""
     _check_states(shadow, kernel)
     _check_progress(shadow, kernel)
     said = sorted(kernel.alive())
@@ -76,7 +76,7 @@ def _requests(item: ShadowTask) -> list[ShadowRequest]:
 
 
 def _wanted(item: ShadowTask) -> tuple[Claim, ...]:
-    """What a task asks for now: all its claims, or in mid-flight those it asks for in addition."""
+    """What a task asks for now: all its claims, or the claims of its requests in mid-flight."""
     if item.running:
         return tuple(c for request in _requests(item) for c in request.claims)
     return item.task.claims
@@ -120,11 +120,11 @@ def _is_true(shadow: Shadow, item: ShadowTask, reason: why.Reason) -> bool:
             awaited = any(name in request.tasks for request in _requests(item))
             return awaited and shadow.items[name].status is None
         case why.StuckJournal() | OpenBreaker() | why.NoCoordinator():
-            return False  # the kernel knows of no journal, and this judge of no rations
+            return False  # The kernel knows of no journal, and the oracle models no rations.
 
 
 def _missing(shadow: Shadow, item: ShadowTask, reasons: tuple[why.Reason, ...]) -> str:
-    """What else keeps the task from running, in words; empty where all is told."""
+    """What else keeps the task from running, in words; empty if the reasons are complete."""
     told = [r.task_id for r in reasons if isinstance(r, why.UnfinishedDependency)]
     for name in shadow.unmet(item):
         if name not in told:

@@ -1,4 +1,4 @@
-"""Submissions that cannot be: each must raise its own error, and change nothing."""
+"""Invalid submissions: each must raise its own error, and change nothing."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ BAD = (
     "ProtectedPath", "InvalidPattern", "ImpossibleClaim", "UnknownResource",
     "InvalidOption",
 )  # fmt: skip
-"""Submissions that must raise this error and change nothing."""
+"""The errors that they must raise."""
 
 
 def bad_tasks(kind: str, known: str) -> tuple[Task, ...]:
-    """A good task followed by one that makes the whole submission impossible."""
+    """A valid task followed by one that makes the whole submission invalid."""
     good = Task("good", writes="docs/x.md")
     match kind:
         case "DuplicateId":

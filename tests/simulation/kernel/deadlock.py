@@ -1,4 +1,4 @@
-"""Which waits in mid-flight can never end, found by letting everything else finish."""
+"""Finds waits in mid-flight that can never end, by letting everything else finish."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from tests.simulation.kernel.amounts import lendable, usage
 from tests.simulation.kernel.shadow import Shadow, ShadowAttempt, ShadowRequest, ShadowTask
 
 _NOT_ASKED = -1
-"""The number of a request that is only imagined."""
+"""The number of a hypothetical request."""
 _CIRCULAR = ("extend", "tasks")
-"""The waits that can be part of a circle: a rate comes back by itself, a person answers."""
+"""The waits that can be part of a cycle: a rate comes back by itself, a person answers."""
 
 
 def stuck(shadow: Shadow) -> list[ShadowAttempt]:
-    """The attempts that wait for each other round a circle, or for somebody in one.
+    """The attempts that wait for each other in a cycle, or for an attempt in one.
 
-    A capacity that was lowered may be raised again, so the most there has been counts.
+    A capacity that was lowered may be raised again, so its highest value counts.
     """
     return _OptimisticRun(shadow, shadow.most, cautious=False).stuck()
 
 
 def may_be_stuck(shadow: Shadow) -> list[ShadowAttempt]:
-    """The same with capacities as they are, and nobody giving up what it could have borrowed.
+    """The same with capacities as they are, and no task returning what it could have borrowed.
 
-    What a task took before its parent had it to lend, it does not give back until it ends.
+    What a task took before its parent could lend it, it keeps until it ends.
     """
     return _OptimisticRun(shadow, shadow.capacities, cautious=True).stuck()
 
 
 def would_hang(shadow: Shadow, parent: ShadowAttempt, tasks: tuple[Task, ...]) -> bool:
-    """Whether a parent that waited for these children could wait for ever."""
+    """Whether a parent that waits for these children could wait for ever."""
     children = {t.id: ShadowTask(t, shadow.now, parent, None) for t in tasks}
     parent.requests[_NOT_ASKED] = ShadowRequest("tasks", _NOT_ASKED, tasks=tuple(children))
     shadow.items.update(children)
@@ -46,18 +46,18 @@ def would_hang(shadow: Shadow, parent: ShadowAttempt, tasks: tuple[Task, ...]) -
 
 
 def depends_on_order(shadow: Shadow) -> bool:
-    """Whether somebody has several waits open, so that what is granted first may decide.
+    """Whether an attempt has several waits open, so that the order of the grants may decide.
 
-    The kernel then denies what could end in a circle, without knowing that it would.
+    The kernel then denies what could end in a cycle, without knowing whether it would.
     """
     waits = Counter(a for a, request in shadow.waits() if request.kind in _CIRCULAR)
     return any(many > 1 for many in waits.values())
 
 
 class _OptimisticRun:
-    """Whoever does not wait in mid-flight is taken to finish and give back what it holds.
+    """Assumes that all attempts that do not wait in mid-flight finish and release their claims.
 
-    Then whoever can go on is let finish too, and so on. What is left over is stuck.
+    Then all attempts that can go on finish too, and so on. What cannot finish is stuck.
     """
 
     def __init__(self, shadow: Shadow, most: Mapping[str, int], *, cautious: bool) -> None:
@@ -87,18 +87,18 @@ class _OptimisticRun:
         return list(self.held)
 
     def _can_go_on(self, attempt: ShadowAttempt) -> bool:
-        """Whether everything that an attempt waits for could be there at the same time."""
+        """Whether everything that an attempt waits for could be available at the same time."""
         names = [name for request in attempt.requests.values() for name in request.tasks]
         if not self.shadow.needed_for(names).isdisjoint({attempt.item, *attempt.item.ancestors()}):
-            return False  # It is over itself when one of those ends.
+            return False  # It ends itself before one of those can end.
         parent = attempt.item.parent
         if not self.cautious and parent is not None and parent not in self.held:
-            return True  # It comes to its end with its parent, which nothing keeps from ending.
+            return True  # It ends with its parent, and nothing keeps the parent from ending.
         requests = attempt.requests.values()
         if any(map(self._unfinished, names)):
             return False
         claims = [c for request in requests for c in request.claims]
-        # What one request was granted the others cannot have: an attempt gives nothing back.
+        # What one request is granted the others cannot have: an attempt releases nothing.
         counted = self.shadow.counted
         asked = Counter(name for r in requests for name in {c.resource for c in counted(r.claims)})
         for name in (name for name, times in asked.items() if times > 1):
@@ -119,7 +119,7 @@ class _OptimisticRun:
         return item.status is None and (item in self.queued or item.attempt in self.held)
 
     def _free(self, item: ShadowTask, claims: tuple[Claim, ...]) -> bool:
-        """Whether the claims could be granted if only the attempts that are left held any."""
+        """Whether the claims could be granted if only the remaining attempts held any."""
         family = {item, *item.ancestors()}
         others = [a for a in self.held if a.item not in family]
         if any(self.shadow.clash(claims, a.claims) for a in others):
@@ -133,7 +133,7 @@ class _OptimisticRun:
             claim.mode is Mode.EXCLUSIVE or any(c.mode is Mode.EXCLUSIVE for c in theirs)
         ):
             return False
-        # What nobody but the capacity keeps away may still come; only holders make it endless.
+        # A lack of capacity alone may pass; only holders make a wait endless.
         before = usage(shadow, name, self.held)
         after = usage(shadow, name, self.held, item, claim)
         if self.held and after > before and after > max(self.most[name], claim.amount):

@@ -1,4 +1,4 @@
-"""What a stimulus means for the judge's picture of the world, before the kernel has its say."""
+"""What a stimulus changes in the oracle's shadow, before the instructions of the kernel."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ REPORTS = (
     event.Ask,
     event.Withdraw,
 )
-"""What an attempt says, and may say only while it has the right to."""
+"""What an attempt reports or asks for. It counts only while its token is valid."""
 
 
 class Effects:
-    """Takes stimuli as facts: what is gone is gone. `turn` is the `handle()` they belong to."""
+    """Applies stimuli to the shadow as facts. `turn` is the `handle()` that they belong to."""
 
     def __init__(self, shadow: Shadow, seen: Counter[str]) -> None:
         self.shadow = shadow
@@ -40,7 +40,7 @@ class Effects:
         self.turn = rules.JudgedTurn(event.Tick())
 
     def is_fresh(self, stimulus: event.Stimulus) -> bool:
-        """Whether the attempt that reports may still report that."""
+        """Whether the stimulus still counts: the attempt that sent it may still report that."""
         if isinstance(stimulus, event.Submit):
             if stimulus.parent is None:
                 return True
@@ -60,7 +60,7 @@ class Effects:
         return isinstance(stimulus, event.Gone) or not attempt.over
 
     def take(self, stimulus: event.Stimulus) -> None:
-        """Take a stimulus that is not stale as a fact."""
+        """Apply a stimulus that is not stale."""
         shadow = self.shadow
         match stimulus:
             case event.Submit():
@@ -70,7 +70,7 @@ class Effects:
             case event.Gone():
                 self._gone(shadow.alive[stimulus.token])
             case event.Reports():
-                raise TypeError("reports are taken one by one")
+                raise TypeError("reports are applied one by one")
             case event.Cancel():
                 self._ask_to_cancel([shadow.items[stimulus.task_id]])
             case event.CancelGroup(group=name):
@@ -107,7 +107,7 @@ class Effects:
                 most = max(stimulus.capacity, shadow.most[stimulus.resource])
                 shadow.most[stimulus.resource] = most
             case event.Throttle(more=int()):
-                raise TypeError("this judge knows levels, not rations")
+                raise TypeError("the oracle does not model rations")
             case event.Throttle():
                 self.seen["throttled"] += stimulus.level is not None
                 shadow.throttle(stimulus.resource, stimulus.level)
@@ -126,7 +126,7 @@ class Effects:
                 token = next(t for t, a in shadow.alive.items() if a.item.id == stimulus.name)
                 del shadow.alive[token]
             case event.Recall() | event.Spend():
-                raise TypeError("this judge follows a run from its beginning")
+                raise TypeError("the oracle follows a run from its beginning")
             case event.Pause() | event.Unpause():
                 paused = isinstance(stimulus, event.Pause)
                 if stimulus.task_id is None:
@@ -161,7 +161,7 @@ class Effects:
             self.seen[f"children at depth {depth}"] += len(stimulus.tasks)
 
     def _group(self, stimulus: event.Submit) -> ShadowGroup:
-        """The group of that name: as long as it has unfinished members it is one and the same."""
+        """The group of that name; it is the same group as long as it has unfinished members."""
         shadow = self.shadow
         if stimulus.group in shadow.groups:
             self.seen["group joined later"] += 1
@@ -189,7 +189,7 @@ class Effects:
     def _outcome(
         self, attempt: ShadowAttempt, status: State, retryable: bool, chance: float, least: float
     ) -> None:
-        """The end of an attempt that nobody had stopped."""
+        """The end of an attempt that had not been told to stop."""
         attempt.requests = {}
         item = attempt.item
         retry = item.task.retry
@@ -197,7 +197,7 @@ class Effects:
         if again:
             item.due = self.shadow.now + max(retry.wait(attempt.number, chance), least)
             self.seen["retry after a failure"] += 1
-        self.turn.reports[item.id] = rules.Report(status, again)
+        self.turn.reports[item.id] = rules.AttemptReport(status, again)
         attempt.ended = True
         self.turn.ended.append(attempt.token)
         self._doom(item)
@@ -206,7 +206,7 @@ class Effects:
                 self._doom(member)
 
     def _doom(self, item: ShadowTask) -> None:
-        """A task is over: what runs of it and below it has no say any more in this turn."""
+        """A task is over: its attempt and those below it no longer count in this turn."""
         for each in (item, *self.shadow.below(item)):
             if each.attempt is not None and not each.attempt.over:
                 each.attempt.doomed = True
@@ -220,9 +220,9 @@ class Effects:
         attempt.item.attempt = None
 
     def _occupied(self, stimulus: event.Occupy) -> None:
-        """Something outside the run holds this, as a zombie does that nobody can bring to an end.
+        """Something outside the run holds these claims, as a zombie that cannot be stopped does.
 
-        An amount of something that has no capacity here means nothing here.
+        An amount of a resource that has no capacity here is ignored.
         """
         shadow = self.shadow
         known = [c for c in stimulus.claims if c.amount == 1 or shadow.counted([c])]
@@ -246,7 +246,7 @@ class Effects:
 
     def _pause(self, item: ShadowTask, paused: bool) -> None:
         if item.paused and not paused and item.ready is not None:
-            self.is_ready(item)  # It was not while it was paused; its age begins anew.
+            self.is_ready(item)  # It was not ready while it was paused: its age starts again.
         item.paused = paused
 
     def _ask_to_cancel(self, items: list[ShadowTask]) -> None:
@@ -263,13 +263,13 @@ class Effects:
             self.seen[f"{min(len(attempt.requests), 3)} requests at once"] += 1
 
     def _withdrawn(self, attempt: ShadowAttempt, number: int) -> None:
-        """What was asked for is wanted no more: only the slot is, if it was lent out."""
+        """The request is withdrawn: only the slot is still wanted, if it was lent out."""
         open_before = attempt.requests.get(number)
         self.seen[f"withdrawn: {open_before.kind if open_before else 'too late'}"] += 1
         attempt.requests[number] = ShadowRequest("slot", number)
 
     def is_ready(self, item: ShadowTask) -> None:
-        """A task waits from now on: its age begins here."""
+        """A task waits from now on: its age starts here."""
         item.ready, item.due = self.shadow.step, None
         item.overtaken, item.slots_seen = 0, self.shadow.slots
         item.passed = item.passed_for_slot = item.passed_for_capacity = 0

@@ -1,4 +1,4 @@
-"""Nothing startable is left waiting (S9), and nobody is overtaken too often (S19)."""
+"""No task that could start is left waiting (S9), and none is overtaken too often (S19)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def overtaking_limit(slots: int) -> int:
-    """How often a task may be overtaken, `slots` being the most there were while it waited."""
+    """How often a task may be overtaken; `slots` is the most there were while it waited."""
     return 2 * slots
 
 
 def started(shadow: Shadow, item: ShadowTask, seen: Counter[str]) -> None:
     """A task starts: count it against every older one that waits."""
     if item.exempt:
-        return  # What waits for it may be what an older one waits for: it cannot be held back.
+        return  # An older task may wait for what waits for this one: it cannot be held back.
     born = shadow.step if item.ready is None else item.ready
     older = [i for i in shadow.waiting() if i.ready is not None and i.ready < born]
     older = [i for i in older if i is not item and not i.paused]
@@ -43,7 +43,7 @@ def started(shadow: Shadow, item: ShadowTask, seen: Counter[str]) -> None:
 
 
 def _pass(shadow: Shadow, item: ShadowTask, other: ShadowTask) -> None:
-    """Count in favour of an older task what gives it the right to hold others back."""
+    """Count what gives an older task the right to hold others back."""
     limit = overtaking_limit(shadow.slots)
     if not shadow.against(other, other.task.claims):
         # It lacked capacity at most, and every start takes a slot.
@@ -60,9 +60,9 @@ def _pass(shadow: Shadow, item: ShadowTask, other: ShadowTask) -> None:
 def _pass_oldest(
     shadow: Shadow, item: ShadowTask, older: list[ShadowTask], seen: Counter[str]
 ) -> None:
-    """Who is older than all others and lacks nothing is not passed for ever either.
+    """Check that the oldest waiter, if it lacks nothing but a slot, is not passed for ever.
 
-    Starts are counted for one waiter at a time, so each that waited beside it may come before it.
+    Starts are counted against one waiter at a time, so each other waiter may come before it.
     """
     first = min((i.ready for i in older if i.ready is not None), default=None)
     oldest = [i for i in older if i.ready == first]
@@ -82,7 +82,7 @@ def _pass_oldest(
 
 
 def _pass_due(shadow: Shadow, item: ShadowTask) -> None:
-    """Who holds others back goes first itself, whatever the priorities."""
+    """Note a start before a waiter that holds others back: that waiter has the top rank."""
     if item.may_close or item.may_reserve:
         return
     for due, _ in shadow.reserved:
@@ -105,7 +105,7 @@ def _overtake(shadow: Shadow, item: ShadowTask, other: ShadowTask) -> None:
 
 
 def _out_of_its_way(shadow: Shadow, item: ShadowTask, other: ShadowTask) -> bool:
-    """Whether by all estimates a task is done before what blocks the other one is gone."""
+    """Whether a task will, by all estimates, end before what blocks the other one is gone."""
     ends = []
     for attempt in shadow.against(other, other.task.claims):
         if attempt.item is not item:
@@ -119,22 +119,23 @@ def _out_of_its_way(shadow: Shadow, item: ShadowTask, other: ShadowTask) -> bool
 
 
 def zombies_against(shadow: Shadow, item: ShadowTask) -> list[ShadowAttempt]:
-    """Attempts that are over but not gone and hold what the task needs, its own included."""
+    """Attempts that are over but not gone and hold what the task needs, including its own."""
     certain = certain_zombies_against(shadow, item)
     short = sorted({c.resource for c in lacking(shadow, item, item.task.claims)})
     return certain + [a for name in short for a, _ in users(shadow, name) if a.over]
 
 
 def certain_zombies_against(shadow: Shadow, item: ShadowTask) -> list[ShadowAttempt]:
-    """The same without amounts, of which a zombie may hold only a part."""
+    """The same without amounts, because a zombie may hold only part of an amount."""
     own = [item.attempt] if item.attempt and item.attempt.over else []
     return own + [a for a in shadow.against(item, item.task.claims) if a.over]
 
 
 def check(shadow: Shadow, kernel: Kernel | None, seen: Counter[str]) -> None:
-    """No reservation without right, and nobody waits who could go on."""
+    """Check that no reservation is unjustified, and that nothing waits that could go on."""
     shadow.reserved = _reservations(shadow, kernel, seen)
-    # What a zombie suspended counts again when it is gone, which is seen only in the new list.
+    # A reservation that a zombie suspended counts again once the zombie is gone; only the new
+    # list shows that.
     for item, due in shadow.passed_due:
         if not _held_back(shadow, due):
             raise Violation(f"S19: {item.id} starts before {due.id}, which holds others back")
@@ -171,7 +172,7 @@ def _reservations(
 
 
 def _held_back(shadow: Shadow, item: ShadowTask) -> bool:
-    """Whether a reservation keeps this task from starting."""
+    """Whether some reservation keeps this task from starting."""
     return any(_stands_against(shadow, due, claims, item) for due, claims in shadow.reserved)
 
 
@@ -185,7 +186,7 @@ def _stands_against(
         return False
     if shadow.exclusive(claims):
         return older.ready < item.ready and shadow.clash(claims, item.task.claims)
-    # What is kept of an amount is kept from everybody.
+    # A reserved amount is reserved against all tasks, older ones included.
     names = {c.resource for c in claims}
     return any(c.resource in names for c in shadow.amounts(item.task.claims))
 
@@ -196,17 +197,17 @@ def could_start(shadow: Shadow, item: ShadowTask) -> bool:
     if shadow.paused or item.paused or item.attempt is not None:
         return False
     if shadow.draining and not item.exempt:
-        return False  # The others may start: whoever runs may need them to come to its end.
+        return False  # Exempt tasks may start: a running task may need them in order to end.
     if shadow.unmet(item) or shadow.slots_taken() >= shadow.slots:
         return False
     if shadow.against(item, claims) or lacking(shadow, item, claims):
         return False
-    # What a rate gives back is known to the kernel when the timer of that moment has ticked.
+    # The kernel knows what a rate gives back only after the tick at that time.
     return not shadow.limited(claims, shadow.ticked_at) and not _takes_ahead(shadow, claims)
 
 
 def _takes_ahead(shadow: Shadow, claims: tuple[Claim, ...]) -> bool:
-    """Whether somebody in mid-flight already waits for one of these rates."""
+    """Whether an attempt in mid-flight already waits for one of these rates."""
     names = {c.resource for c in shadow.rated(claims)}
     return any(c.resource in names for _, request in shadow.waits() for c in request.claims)
 

@@ -1,9 +1,9 @@
-"""The judge: told of every stimulus and every instruction, it says which rule was broken.
+"""The oracle: it sees every stimulus and every instruction, and says which rule was broken.
 
-It keeps its own shadow of the world. First the stimulus is taken as a fact (what is gone is
-gone), then each instruction has to be one that the rules allow at that point, and afterwards
-the rules about the whole picture are checked (`rules.py`, `fairness.py`, `answers.py`). Numbers
-such as S5 are the statements of the reliability table.
+It keeps a shadow of the state of its own. First it applies the stimulus as a fact (`effects.py`).
+Then each instruction must be one that the rules allow at that point. Then it checks the rules about
+the whole state (`rules.py`, `fairness.py`, `answers.py`). Numbers such as S5 are the statements of
+the reliability table.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Oracle:
         instructions: Iterable[told.Instruction],
         kernel: Kernel | None = None,
     ) -> None:
-        """Take note of one `handle()` and check every rule; without a kernel, what it said."""
+        """Observe one `handle()` and check every rule; without a kernel, its instructions alone."""
         shadow = self.shadow
         shadow.step += 1
         shadow.now = now
@@ -84,7 +84,7 @@ class Oracle:
                     raise Violation(f"S5: {item.id} settled {item.status}, but state() differs")
 
     def finish(self) -> None:
-        """The run is over: every task has ended and nothing is left alive."""
+        """Check, at the end of a run, that every task has ended and no attempt is alive."""
         shadow = self.shadow
         if shadow.open:
             names = ", ".join(f"{i.id} ({shadow.state(i)})" for i in shadow.open.values())
@@ -92,7 +92,7 @@ class Oracle:
         if any(not attempt.outside for attempt in shadow.alive.values()):
             raise Violation(f"S4: attempts are left alive: {sorted(shadow.alive)}")
 
-    # What the kernel said
+    # Instructions of the kernel
 
     def _instructed(self, instruction: told.Instruction) -> None:
         match instruction:
@@ -137,7 +137,7 @@ class Oracle:
     def _stop(self, stop: told.Stop) -> None:
         attempt = self.shadow.alive.get(stop.token)
         if attempt is None and stop.token in self._turn.went:
-            return  # It went in the same turn, after what made the kernel stop it.
+            return  # It was gone in the same turn, after what made the kernel stop it.
         if attempt is None or attempt.item.id != stop.task_id:
             raise Violation(f"S14: {stop} to an attempt that is not alive")
         if not attempt.stopped and not attempt.ended:
@@ -146,7 +146,7 @@ class Oracle:
             item = attempt.item
             late = rules.timeout_at(attempt) <= self.shadow.now
             if late and item.status is None and item.attempts < item.task.retry.attempts:
-                # Nobody rolled dice for this attempt, so its backoff is the full one.
+                # No jitter was drawn for this attempt, so its backoff is the full one.
                 item.due = self.shadow.now + item.task.retry.wait(attempt.number, 0.0)
                 self.seen["retry after a timeout"] += 1
         attempt.stopped = True
@@ -176,7 +176,7 @@ class Oracle:
         waiter = shadow.alive.get(resume.token)
         over = resume.token in self._turn.ended or (waiter is not None and waiter.doomed)
         if over and not resume.claims:
-            return  # It ended in the same turn, or has to, after the tasks it waited for.
+            return  # It ended in the same turn, or must, after the tasks that it waited for.
         attempt, request = rules.check_resume(shadow, resume)
         if request.kind == "extend" and request.claims:
             if resume.grant <= shadow.last_token:
@@ -199,9 +199,9 @@ class Oracle:
         self.seen[f"denied: {request.kind}"] += 1
 
     def _lend_slot(self, told_now: list[told.Instruction]) -> None:
-        """Who has to wait for what it asked lends its slot out (a `Take` keeps it).
+        """An attempt that has to wait for its request lends its slot out (a `Take` keeps it).
 
-        The tasks that it waits for, and those before them, may be held back no more.
+        From now on, the tasks that it waits for, and those before them, may not be held back.
         """
         asker, request = self._turn.asker, self._turn.request
         if asker is None or request is None or not request.lends:
@@ -213,13 +213,13 @@ class Oracle:
                 item.needed = True
 
     def _become_ready(self, kernel: Kernel | None) -> None:
-        """Note which tasks are ready from now on: their age begins here."""
+        """Note which tasks are ready from now on: their age starts here."""
         shadow = self.shadow
         for item in shadow.open.values():
             if item.ready is not None or item.running or shadow.unmet(item):
                 continue
             if item.due is not None:
-                # A timeout leaves the judge to see from outside when the backoff is over.
+                # After a timeout the oracle sees only from outside when the backoff is over.
                 early = shadow.now < item.due
                 waits = kernel is None or kernel.state(item.id) is State.WAITING
                 if early and waits and kernel is not None:

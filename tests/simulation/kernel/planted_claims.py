@@ -1,4 +1,4 @@
-"""Planted bugs: what excludes what, and how much there is."""
+"""Planted bugs: which claims exclude each other, and how much there is of something."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def _(original: Any) -> Any:
     return fits
 
 
-# What is lent inside a family
+# What ancestors lend
 
 
 @BUGS.plant("an extension may borrow from its own attempt", Profile, "__init__")

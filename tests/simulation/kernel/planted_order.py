@@ -1,4 +1,4 @@
-"""Planted bugs: who is woken, and in which order."""
+"""Planted bugs: which waiters are woken, and in which order."""
 
 from __future__ import annotations
 

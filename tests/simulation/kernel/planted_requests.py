@@ -1,4 +1,4 @@
-"""Planted bugs: attempts that wait in mid-flight, also for several things at once."""
+"""Planted bugs: requests in mid-flight, several of them at once included."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules that a single instruction, and the picture after every `handle()`, must keep."""
+"""The rules that each instruction, and the state after every `handle()`, must keep."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from tests.simulation.kernel.shadow import (
 )
 
 BROKEN = (State.FAILED, State.TIMED_OUT, State.CONFLICTED)
-"""The ends that make a fail-fast group cancel its rest."""
+"""The ends that make a fail-fast group cancel its other tasks."""
 UNSUCCESSFUL = (*BROKEN, State.CANCELLED, State.SKIPPED)
 """The ends that make dependents settle as skipped."""
 
 
 def timeout_at(attempt: ShadowAttempt) -> float:
-    """When an attempt has had its time."""
+    """When the timeout of an attempt is over."""
     timeout = attempt.item.task.timeout
     return math.inf if timeout is None else attempt.started_at + timeout
 
 
 def check_start(shadow: Shadow, start: told.Start) -> None:
-    """Whether this attempt may start at this point."""
+    """Check that this attempt may start at this point."""
     item = shadow.items.get(start.task_id)
     if item is None:
-        raise Violation(f"{start} of a task that nobody submitted")
+        raise Violation(f"{start} of a task that was never submitted")
     if item.status is not None:
         raise Violation(f"S5: {start} after the task had settled as {item.status}")
     if item.attempt is not None:
@@ -54,17 +54,17 @@ def check_start(shadow: Shadow, start: told.Start) -> None:
     if shadow.paused or item.paused:
         raise Violation(f"{start} although it is paused")
     if shadow.draining and not item.exempt:
-        raise Violation(f"{start} although no new starts were wanted")
+        raise Violation(f"{start} although the run is draining")
     check_grant(shadow, item, item.task.claims, start)
 
 
 def check_grant(
     shadow: Shadow, item: ShadowTask, claims: tuple[Claim, ...], told_now: told.Start | told.Resume
 ) -> None:
-    """Whether these claims exclude nothing that is held, and are not more than is left."""
+    """Check that these claims conflict with nothing that is held and fit into what is left."""
     for holder in shadow.against(item, claims):
         if isinstance(told_now, told.Resume) and item in holder.item.ancestors():
-            continue  # An extension onto what its own child holds stays in the family.
+            continue  # An extension to what its own child holds is no conflict.
         kind = "zombie" if holder.over else "attempt"
         raise Violation(
             f"S1: {told_now} is granted what {kind} {holder.item.id} (token {holder.token}) holds"
@@ -76,7 +76,7 @@ def check_grant(
 
 
 def check_resume(shadow: Shadow, resume: told.Resume) -> tuple[ShadowAttempt, ShadowRequest]:
-    """Whether that attempt waits for this, and it is there; what it was."""
+    """Check that the attempt waits for this and may have it; returns its request."""
     attempt = shadow.alive.get(resume.token)
     if attempt is None or attempt.over or attempt.item.id != resume.task_id:
         raise Violation(f"{resume} of an attempt that is over")
@@ -92,12 +92,12 @@ def check_resume(shadow: Shadow, resume: told.Resume) -> tuple[ShadowAttempt, Sh
     if unfinished:
         raise Violation(f"{resume} although {unfinished[0]} has not ended")
     if request.kind == "ask" and not request.answered:
-        raise Violation(f"{resume} although nobody has answered")
+        raise Violation(f"{resume} although it has not been answered")
     return attempt, request
 
 
 def check_deny(shadow: Shadow, deny: told.Deny) -> tuple[ShadowAttempt, ShadowRequest]:
-    """Whether that wait might never have ended; what it was."""
+    """Check that the wait might never have ended; returns the attempt and its request."""
     attempt = shadow.alive.get(deny.token)
     request = attempt.requests.get(deny.request) if attempt else None
     if attempt is None or request is None:
@@ -106,12 +106,12 @@ def check_deny(shadow: Shadow, deny: told.Deny) -> tuple[ShadowAttempt, ShadowRe
     impossible = any(c.amount > shadow.capacities[c.resource] for c in shadow.counted(claims))
     hangs = depends_on_order(shadow) or attempt in may_be_stuck(shadow)
     if not impossible and not hangs:
-        raise Violation(f"{deny} although that wait would have come to an end")
+        raise Violation(f"{deny} although that wait would have ended")
     return attempt, request
 
 
-class Report(NamedTuple):
-    """An outcome of an attempt, and whether it leaves the task another one."""
+class AttemptReport(NamedTuple):
+    """The outcome of an attempt, and whether the task has another attempt."""
 
     status: State
     tries_again: bool
@@ -119,20 +119,20 @@ class Report(NamedTuple):
 
 @dataclass(slots=True)
 class JudgedTurn:
-    """What one `handle()` was about, as far as the rules after it ask."""
+    """What happened in one `handle()`, as far as the rules need it."""
 
     stimulus: event.Stimulus
     asked: set[ShadowTask] = field(default_factory=set)
-    """Tasks whose cancellation this very stimulus asks for."""
-    reports: dict[str, Report] = field(default_factory=dict)
-    """The outcomes that it brought, by task, where they still count."""
+    """Tasks whose cancellation this stimulus asks for."""
+    reports: dict[str, AttemptReport] = field(default_factory=dict)
+    """The outcomes that it reported, by task, if they still count."""
     settled: list[ShadowTask] = field(default_factory=list)
     asker: ShadowAttempt | None = None
     request: ShadowRequest | None = None
     """What that attempt asked for in mid-flight."""
     took_slot: bool = False
     ended: list[int] = field(default_factory=list)
-    """Tokens of the attempts that have reported their end since."""
+    """Tokens of the attempts that reported their end in it."""
     went: list[int] = field(default_factory=list)
     """Tokens of the attempts that are gone since."""
 
@@ -170,8 +170,8 @@ def _check_open(shadow: Shadow, item: ShadowTask) -> None:
         raise Violation(f"S5: the attempt of {item.id} is over, but it has no outcome")
 
 
-def _check_outcome(item: ShadowTask, report: Report) -> None:
-    """An outcome that was reported in time is the task's outcome."""
+def _check_outcome(item: ShadowTask, report: AttemptReport) -> None:
+    """Check that an outcome that was reported in time is the outcome of the task."""
     if report.tries_again:
         if item.status is State.FAILED:
             raise Violation(f"S11: {item.id} failed for good with attempts left")
@@ -180,7 +180,7 @@ def _check_outcome(item: ShadowTask, report: Report) -> None:
 
 
 def _check_end(shadow: Shadow, item: ShadowTask, turn: JudgedTurn) -> None:
-    """A task that has settled had a reason to, and its attempt was told."""
+    """Check that a task settled for a reason, and that its attempt was stopped."""
     attempt = item.attempt
     if attempt and not attempt.stopped and not attempt.ended:
         raise Violation(f"S14: {item.id} settled as {item.status}, its attempt got no Stop")
@@ -215,11 +215,11 @@ def _check_times(shadow: Shadow) -> None:
             raise Violation(f"S9: the backoff of {item.id} is over, but it does not wait to start")
     for attempt in shadow.alive.values():
         if not attempt.over and timeout_at(attempt) <= shadow.now:
-            raise Violation(f"S13: {attempt.item.id} has had its time and was not stopped")
+            raise Violation(f"S13: {attempt.item.id} is past its timeout and was not stopped")
 
 
 def _check_timer(shadow: Shadow) -> None:
-    """The next tick comes no later than the first thing that is due."""
+    """Check that the next tick comes no later than the first thing that is due."""
     dues = [end for item in shadow.open.values() for end in item.deadlines]
     dues += [item.due for item in shadow.open.values() if item.due is not None]
     dues += [timeout_at(a) for a in shadow.alive.values() if not a.over]

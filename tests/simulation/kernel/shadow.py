@@ -1,7 +1,7 @@
-"""The judge's own picture of the world: plain records, and brute-force questions about them.
+"""The oracle's own model of the state: plain records, and brute-force questions about them.
 
-Nothing here asks the kernel anything, and nothing here is clever: every question walks over all
-tasks and all attempts. That it is slow is the point; it has to be obviously right.
+Nothing here asks the kernel, and nothing here is clever: every question walks over all tasks and
+all attempts. It is slow on purpose, because it has to be obviously right.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from interlock.model.task import Task
 
 
 class Violation(Exception):
-    """A rule was broken; the text is one sentence that says which and by whom."""
+    """A rule was broken; the text is one sentence that says which, and by which task."""
 
 
 @dataclass(slots=True, eq=False)
 class ShadowRequest:
-    """What an attempt waits for in mid-flight; of what it withdrew, the kind `slot` is left."""
+    """What an attempt waits for in mid-flight. A withdrawn request becomes the kind `slot`."""
 
     kind: str
     number: int
     claims: tuple[Claim, ...] = ()
     tasks: tuple[str, ...] = ()
-    """The tasks whose ends it waits for."""
+    """The tasks that it waits for."""
     answered: bool = False
 
     @property
     def lends(self) -> bool:
-        """Whether the slot is lent out for that wait; a rate is waited for with it in hand."""
+        """Whether the slot is lent out for that wait; while waiting for a rate it is kept."""
         return self.kind != "take"
 
 
@@ -50,13 +50,13 @@ class ShadowAttempt:
     stopped: bool = False
     ended: bool = False
     doomed: bool = False
-    """Its parent or its group ended in this very turn, so it must be told to stop."""
+    """Its parent or its group ended in this turn, so it must be told to stop."""
     outside: bool = False
-    """Not of this run: something that holds its claims as a zombie does, and has no slot."""
+    """Not of this run: it holds its claims as a zombie does, and has no slot."""
     has_slot: bool = True
-    """Lent out while it waits for claims, tasks or a person; back with the last resume."""
+    """Lent out while it waits for claims, tasks or a person; returned with the last resume."""
     requests: dict[int, ShadowRequest] = field(default_factory=dict)
-    """What it waits for, by number: an agent may do several things at once."""
+    """What it waits for, by number: an agent may have several requests at once."""
 
     @property
     def asks(self) -> bool:
@@ -64,7 +64,7 @@ class ShadowAttempt:
         return any(request.kind == "ask" for request in self.requests.values())
 
     def needs_slot(self, request: ShadowRequest) -> bool:
-        """Whether the answer to this request has to bring the slot back: to the last one."""
+        """Whether the answer to this request returns the slot: only that to the last one does."""
         others = (other for other in self.requests.values() if other is not request)
         return not self.has_slot and not any(other.lends for other in others)
 
@@ -76,7 +76,7 @@ class ShadowAttempt:
 
 @dataclass(slots=True, eq=False)
 class ShadowTask:
-    """A task as the judge sees it."""
+    """A task as the oracle sees it."""
 
     task: Task
     submitted_at: float
@@ -88,25 +88,25 @@ class ShadowTask:
     due: float | None = None
     paused: bool = False
     needed: bool = False
-    """Somebody that runs waits for it or for what comes after it, or has done so."""
+    """A running attempt waits, or has waited, for it or for a task after it."""
     ready: int | None = None
     """The number of the `handle()` in which it last became ready; None while it is not."""
     slots_seen: int = 0
     """The most slots there were while it was ready."""
     overtaken: int = 0
-    """Younger starts past it that had to wait for their turn, if there were too many."""
+    """Younger starts past it that count against the limit of overtaking."""
     passed: int = 0
-    """Younger starts that conflict with it, however excused."""
+    """Younger starts that conflict with it, including those that do not count."""
     passed_for_slot: int = 0
-    """Younger starts while it was the oldest of all and lacked nothing."""
+    """Younger starts while it was the oldest waiter and lacked nothing."""
     beside: int = 1
-    """The most tasks that waited at once when it was so passed, itself included."""
+    """The most tasks that waited at such a start, itself included."""
     passed_for_capacity: int = 0
     """Younger starts while it lacked nothing but capacity."""
     may_close: bool = False
-    """It was passed so often that it may hold back whoever conflicts with it."""
+    """It was passed so often that it may hold back tasks that conflict with it."""
     may_reserve: bool = False
-    """It was passed so often that it may hold back whoever takes amounts that it needs."""
+    """It was passed so often that it may hold back tasks that take amounts it needs."""
 
     @property
     def id(self) -> str:
@@ -114,12 +114,12 @@ class ShadowTask:
 
     @property
     def exempt(self) -> bool:
-        """Whether nothing due holds it back: whoever that one waits for may be waiting for it."""
+        """Whether no due task holds it back: what blocks the due task may wait for this one."""
         return self.parent is not None or self.needed
 
     @property
     def deadlines(self) -> list[float]:
-        """When it has to have ended, for its own sake and for its group's."""
+        """Its own deadline and that of its group."""
         own = self.task.deadline
         ends = [self.submitted_at + own] if isinstance(own, float) else []
         if self.group is not None and self.group.deadline is not None:
@@ -131,7 +131,7 @@ class ShadowTask:
         return self.attempt is not None and not self.attempt.over and self.status is None
 
     def above(self) -> Iterator[ShadowAttempt]:
-        """The attempts above it, nearest first: the one that submitted it, and so on."""
+        """The attempts above it, nearest first, beginning with the one that submitted it."""
         attempt = self.parent
         while attempt is not None:
             yield attempt
@@ -144,23 +144,23 @@ class ShadowTask:
 
 @dataclass(slots=True, eq=False)
 class ShadowGroup:
-    """Tasks under a name, submitted together or one after the other while one is unfinished."""
+    """Tasks under one name, submitted together or while one of them was unfinished."""
 
     fail_fast: bool = False
     deadline: float | None = None
     failed: bool = False
-    """A member broke after fail-fast was asked for."""
+    """A member failed after fail-fast was asked for."""
     members: list[ShadowTask] = field(default_factory=list)
 
     @property
     def is_open(self) -> bool:
-        """Whether a member is unfinished; otherwise its name is free for another group."""
+        """Whether a member is unfinished; otherwise the name is free for another group."""
         return any(member.status is None for member in self.members)
 
 
 @dataclass(slots=True)
 class ShadowTake:
-    """An amount taken from a rate, which comes back when its window has passed."""
+    """An amount taken from a rate; it comes back when its window has passed."""
 
     at: float
     amount: int
@@ -170,7 +170,7 @@ class ShadowTake:
 
 @cache
 def clash(a: Claim, b: Claim, fold_case: bool) -> bool:
-    """Whether two claims on paths or names exclude each other (amounts are counted elsewhere)."""
+    """Whether two claims on paths or names exclude each other; amounts are counted elsewhere."""
     if a.is_path != b.is_path:
         return False
     if a.is_path:
@@ -197,11 +197,11 @@ class Shadow:
         self.slots = slots
         self.fold_case = fold_case
         self.first_come = False
-        """Priority is a promise: with more of it one overtakes nobody."""
+        """With this order, a start with a higher priority does not count as overtaking."""
         self.zombies_hold_slots = True
         self.capacities = dict(capacities)
         self.most = dict(capacities)
-        """The highest that each capacity has been."""
+        """The highest value that each capacity has had."""
         self._there = {"slots": slots, **capacities}
         self._levels: dict[str, int] = {}
         """What is throttled, and to how much."""
@@ -223,9 +223,9 @@ class Shadow:
         self.last_token = 0
         self.timer: float | None = None
         self.reserved: list[tuple[ShadowTask, tuple[Claim, ...]]] = []
+        """The tasks that hold others back since the last step, and with which claims."""
         self.passed_due: list[tuple[ShadowTask, ShadowTask]] = []
-        """Who started in this turn before one that holds others back."""
-        """Who holds others back since the last step, and with which claims."""
+        """Starts of this turn, each with the waiting task that should have gone first."""
 
     # Tasks
 
@@ -234,7 +234,7 @@ class Shadow:
         return [d for d in item.task.after if self.items[d].status is not State.SUCCEEDED]
 
     def needed_for(self, names: Iterable[str]) -> set[ShadowTask]:
-        """These tasks, and whatever has to succeed before them, as far as it is unfinished."""
+        """The unfinished ones of these tasks and of all that has to succeed before them."""
         found: set[ShadowTask] = set()
         todo = list(names)
         while todo:
@@ -309,7 +309,7 @@ class Shadow:
     # Slots and rates
 
     def resize(self, name: str, amount: int) -> None:
-        """There is so much of a capacity, or so many slots."""
+        """Set a capacity, or the number of slots."""
         self._there[name] = amount
         amount = min(amount, self._levels.get(name, amount))
         if name == "slots":
@@ -318,14 +318,14 @@ class Shadow:
             self.capacities[name] = amount
 
     def throttle(self, name: str, level: int | None) -> None:
-        """Only so much of it may be in use; None: all there is."""
+        """Allow only so much of it to be in use; None allows all of it."""
         self._levels.pop(name, None)
         if level is not None:
             self._levels[name] = level
         self.resize(name, self._there[name])
 
     def slots_taken(self) -> int:
-        """Alive attempts that hold a slot, zombies included unless they hold none."""
+        """The number of alive attempts that hold a slot."""
         return sum(map(self.is_seated, self.alive.values()))
 
     def is_seated(self, attempt: ShadowAttempt) -> bool:
@@ -333,7 +333,7 @@ class Shadow:
         return attempt.has_slot and (self.zombies_hold_slots or not attempt.over)
 
     def in_window(self, name: str, at: float) -> int:
-        """What was taken of a rate and has not come back at that time."""
+        """What has been taken of a rate and has not come back at that time."""
         window = self.quotas[name].window
         return sum(t.amount for t in self.taken[name] if t.at + window > at)
 

@@ -1,4 +1,4 @@
-"""An agent of the simulated world: it does what its behaviour says, for better or worse."""
+"""An agent of the simulated world: it does what its behaviour says."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class SimulatedAgent:
         self._children: list[str] = []
 
     def start(self) -> None:
-        """Go to work."""
+        """Begin to work."""
         self._go_on()
 
     def answered(self, request: int) -> None:
-        """What it asked for was given or denied; either way it goes on."""
+        """A request was granted or denied; either way the agent goes on."""
         if request not in self._pending:
             return
         self._pending.remove(request)
@@ -50,7 +50,7 @@ class SimulatedAgent:
             self._after(0.0, self._finish)
 
     def told_to_stop(self) -> None:
-        """Stop after a while; one that swallows it works on until it can hang on no longer."""
+        """Stop after a while; an agent that ignores the cancellation works until it has to stop."""
         if not self._stopped:
             self._stopped = True
             self._after(self.behaviour.deaf, self._give_in)
@@ -67,7 +67,7 @@ class SimulatedAgent:
 
     @property
     def _silent(self) -> bool:
-        """Whether it has nothing more to say: at its end, or since it was told to stop."""
+        """Whether it reports nothing any more: it has ended, or was told to stop."""
         swallows = self.behaviour.last_words == "finishes"
         return self._ended or self.gone or (self._stopped and not swallows)
 
@@ -118,7 +118,7 @@ class SimulatedAgent:
             self._go_on()
 
     def _settle_up(self, step: WorldStep, request: int) -> None:
-        """Say what a take really used, which may be more or less than was taken."""
+        """Report what a take used, which may be more or less than was taken."""
         if not self._silent:
             resource = step.claims[-1].resource
             used = event.Used(self.task_id, self.token, request, resource, step.used)
@@ -133,7 +133,7 @@ class SimulatedAgent:
             self._end(State.FAILED)
 
     def _give_up(self, request: int) -> None:
-        """Withdraw a request; where the answer is there already, the two have crossed."""
+        """Withdraw a request; the answer may already be on its way."""
         if not self._silent:
             withdraw = event.Withdraw(self.task_id, self.token, request)
             self.world.tell(withdraw)
@@ -141,7 +141,7 @@ class SimulatedAgent:
                 self._after(0.125, self.world.tell, withdraw)
 
     def _hand_out(self, step: WorldStep, request: int) -> None:
-        """Submit children, named after this attempt, and wait for them or do not care."""
+        """Submit children, named after this attempt, and wait for them or not."""
         stem = f"{self.task_id}#{self.attempt}.{request}"
         names = {p.task.id: f"{stem}.{number}" for number, p in enumerate(step.children, 1)}
         plans = tuple(_renamed(plan, names) for plan in step.children)

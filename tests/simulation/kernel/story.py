@@ -1,8 +1,7 @@
-"""Stories for the simulated world: what is submitted, what each agent does, what goes wrong.
+"""Stories for simulated worlds: what is submitted, what each agent does, what goes wrong.
 
-A story is plain data made from a seed before anything runs, so a failing one can be shortened
-(`shrink.py`) and told again. Times are multiples of 1/8: sums of them are exact, and ties, where
-many bugs live, are frequent.
+A story is plain data made from a seed before anything runs, so that a failing one can be shortened
+and replayed.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ class WorldStep(NamedTuple):
     patience: float = 0.0
     """How long until a question is answered, or until a waiting agent dies; 0 for never."""
     used: int = 1
-    """What a take turns out to have used."""
+    """How much a take uses in the end."""
     beside: bool = False
-    """Whether the agent goes on to its next step without waiting for what this one asks."""
+    """Whether the agent goes on to its next step without waiting for the answer to this one."""
     group: str = ""
     """The group of the children."""
     gives_up: float | None = None
-    """How long until it withdraws what it asked for, answered or not; None for never."""
+    """How long until it withdraws the request, answered or not; None for never."""
     others: tuple[str, ...] = ()
-    """The tasks, not its children, that are waited for; those that are not known are not."""
+    """The tasks, other than its children, that it waits for; unknown ones are skipped."""
 
 
 class Behaviour(NamedTuple):
@@ -52,11 +51,11 @@ class Behaviour(NamedTuple):
     deaf: float = 0.0
     """How long it goes on after it was told to stop."""
     last_words: str = ""
-    """What it says when it has to stop: nothing, `failed`, or (having swallowed it) `finishes`."""
+    """What it reports when told to stop: nothing, `failed`, or `finishes` (it ignores it)."""
     vanishes: bool = False
-    """Whether it is gone in the end without having said how it ended."""
+    """Whether it disappears at the end without having reported an outcome."""
     careless: bool = False
-    """Whether it ends without waiting for what it still has open."""
+    """Whether it ends without waiting for its open requests."""
     echo: bool = False
     """Whether each of its reports comes twice."""
 

@@ -33,7 +33,7 @@ OCCUPIED = (
     (uses("db:staging", exclusive=True), uses("gpu")), (uses("suite:tests"), uses("tpu", 3)),
     (uses("memory_mb", 4), uses("openai")), (uses("gpu", exclusive=True), write("docs/y.md")),
 )  # fmt: skip
-"""What something outside the run may hold."""
+"""Claims that something outside the run may hold."""
 
 
 def make_story(seed: int) -> WorldStory:
@@ -50,7 +50,7 @@ class _WorldStoryteller(Storyteller):
             self.has["zombies"] |= self.dice.random() < 0.5
         if self.has["capacities"]:
             self.has["counted"] = self.dice.random() < 0.8
-        # From dice of their own, so that the worlds without them stay as they were.
+        # Added later, with dice of their own, so that the worlds without them stayed as they were.
         self.more_dice = Random(f"{seed}, and more")
         self.joins = self.more_dice.random() < 0.3
         self.occupied = self.more_dice.random() < 0.3
@@ -68,7 +68,7 @@ class _WorldStoryteller(Storyteller):
         crowded = self.has["crowd"] and self.dice.random() < 0.4
         self.count = self.dice.randint(25, 60) if crowded else self.dice.randint(2, 14)
         self.neglects = self.has["priorities"] and self.dice.random() < 0.3
-        """Whether all but a few old tasks are urgent, and hardly any claims are in the way."""
+        """Whether all but a few old tasks are urgent, with hardly any conflicts."""
         if self.neglects:
             self.slots, self.count = self.dice.choice((1, 2)), self.dice.randint(12, 25)
         self.files = FILES[: self.dice.randint(1, len(FILES))]
@@ -124,7 +124,7 @@ class _WorldStoryteller(Storyteller):
     def _plan(
         self, name: str, after: tuple[str, ...], depth: int, above: tuple[Claim, ...] = ()
     ) -> WorldPlan:
-        """A task; `above` is what its parent claims, of which a child likes to have some too."""
+        """A task and its behaviour; `above` are the claims of its parent, which it may share."""
         dice = self.dice
         claims = {c.resource: c for c in self._claims(dice.choice((0, 1, 1, 2, 3)))}
         if self.has["families"] or dice.random() < 0.3:
@@ -134,7 +134,7 @@ class _WorldStoryteller(Storyteller):
             early = len(self.ids) < 4
             claims = claims if dice.random() < 0.2 else {}
             if early and not claims:
-                claims = {"gpu": uses("gpu")}  # of which it may have some kept for it
+                claims = {"gpu": uses("gpu")}  # some of which may be reserved for it
             priority = -1 if early else 5
         most = dice.choice((1, 2, 3)) if self.has["retries"] else 1
         backoff = dice.choice((0.0, 0.5, 1.0))
@@ -242,12 +242,12 @@ class _WorldStoryteller(Storyteller):
         return self._children(task, depth, after, patience)
 
     def _impatient(self, step: WorldStep) -> WorldStep:
-        """The same step, mostly withdrawn after a while."""
+        """The same step, usually with a time after which it is withdrawn."""
         after = self.impatience.choice(PAUSES)
         return step._replace(gives_up=after) if self.impatience.random() < 0.7 else step
 
     def _join(self, task: Task) -> WorldStep:
-        """Wait for others: earlier ones, the next one, or (which cannot be) itself or its root."""
+        """Wait for other tasks: earlier ones, the next one, or (impossible) itself or its root."""
         dice = self.more_dice
         root, *path = task.id.split(".")
         known = [*self.ids[-5:], f"t{len(self.ids) + 2}"]
@@ -271,10 +271,10 @@ class _WorldStoryteller(Storyteller):
         group = self.dice.choice(GROUPS) if self.sometimes("groups", 0.3) else ""
         return WorldStep(after, kind, children=tuple(plans), patience=patience, group=group)
 
-    # Whatever comes from outside
+    # What comes from outside
 
     def _occupations(self, last: float) -> list[Operation]:
-        """Something outside comes to hold claims, and mostly leaves before the end."""
+        """Something outside acquires claims, and usually releases them before the end."""
         dice, operations = self.more_dice, []
         for number in range(dice.choice((1, 1, 2, 3))):
             at = dice.choice((0.0, dice.randint(0, int(8 * last)) / 8))
@@ -286,7 +286,7 @@ class _WorldStoryteller(Storyteller):
         return operations
 
     def _throttle(self, last: float) -> Operation:
-        """Less of something is given out than there is, or all of it again."""
+        """Throttle a resource, or lift its throttle."""
         dice = self.valve
         at = dice.randint(0, int(8 * last)) / 8
         level = dice.choice((None, 0, 1, 2, 3))

@@ -1,7 +1,7 @@
 """A simulated world on a virtual clock: it plays the agents, the people and the faults of a story.
 
-It drives a fresh kernel with them and lets the oracle judge every step. There is one thread, no
-real clock and no chance but the script's: the same script always gives the same trace.
+It drives a fresh kernel and lets the oracle judge every step. There is one thread, no real clock
+and no randomness but that of the story: the same story always has the same trace.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tests.simulation.kernel.story import Operation, WorldPlan, WorldStory
 from tests.simulation.narration import brief
 
 MOST_HANDLES = 20_000
-"""A world that takes more steps than this is starving somebody."""
+"""In a world that takes more steps than this, some task starves."""
 
 
 @dataclass(slots=True)
@@ -117,12 +117,12 @@ class World:
         self.oracle.finish()
 
     def later(self, at: float, act: Callable[..., None], *details: Any) -> None:
-        """Do something at a time; ties in the order of asking."""
+        """Do something at a time; at the same time, in the order of the calls."""
         self._order += 1
         heapq.heappush(self._agenda, (at, self._order, act, details))
 
     def tell(self, stimulus: event.Stimulus) -> UsageError | None:
-        """Give the kernel a stimulus, judge its answer, and do as it says."""
+        """Give the kernel a stimulus, judge its instructions, and perform them."""
         try:
             answer = self.kernel.handle(stimulus, self.now)
         except UsageError as error:
@@ -138,7 +138,7 @@ class World:
         return None
 
     def report(self, report: event.Ended | event.Gone) -> None:
-        """What an agent has to say of its end, alone or with all others of this moment."""
+        """Report the end of an attempt, alone or together with all others of this moment."""
         if not self.story.batched:
             self.tell(report)
             return
@@ -176,7 +176,7 @@ class World:
             self._timer = None
             self.tell(event.Tick())
 
-    # From outside
+    # What comes from outside
 
     def _operate(self, operation: Operation) -> None:
         match operation.kind:
@@ -192,7 +192,7 @@ class World:
                 self._interrupt(operation.stimulus)
 
     def submit(self, plans: tuple[WorldPlan, ...], shape: event.Submit) -> tuple[str, ...]:
-        """Submit tasks; the ids of those that were taken. Dropped dependencies are left out."""
+        """Submit tasks; returns the ids of the accepted ones. Unknown dependencies are dropped."""
         known = self.oracle.shadow.items
         names = {p.task.id for p in plans} | set(known)
         tasks = tuple(_only_after(p.task, names) for p in plans)
@@ -209,7 +209,7 @@ class World:
     def _check_refusal(
         self, tasks: tuple[Task, ...], shape: event.Submit, error: UsageError
     ) -> None:
-        """Good tasks are refused only for a reason that came up in the meantime."""
+        """Check that valid tasks were refused for a reason that has come up since."""
         shadow = self.oracle.shadow
         self.oracle.seen[type(error).__name__] += 1
         counted = [c for t in tasks for c in shadow.counted(t.claims)]
@@ -227,7 +227,7 @@ class World:
         raise Violation(f"a good submission was refused: {type(error).__name__}: {error}")
 
     def check_request_refusal(self, stimulus: event.Stimulus, error: UsageError) -> None:
-        """What is asked for in mid-flight is refused only if there can never be so much of it."""
+        """Check that a request was refused only because there can never be so much of it."""
         shadow = self.oracle.shadow
         if isinstance(stimulus, (event.Extend, event.Take)) and stimulus.token in shadow.alive:
             asker = shadow.alive[stimulus.token]
@@ -271,7 +271,7 @@ class World:
         self.oracle.seen[f"bad input: {kind}"] += 1
 
     def _picture(self) -> object:
-        """Everything that can be seen of the kernel."""
+        """All that can be seen of the kernel from outside."""
         kernel = self.kernel
         states = [(name, kernel.state(name)) for name in self.oracle.shadow.items]
         return states, repr(kernel.progress()), repr(sorted(a.token for a in kernel.alive()))
@@ -281,7 +281,7 @@ class World:
             raise Violation(f"{type(error).__name__} was raised, but something was changed")
 
     def _report_late(self, task_id: str) -> None:
-        """A report with a token that is no longer, or never was, the attempt's."""
+        """Report with a token that is no longer valid, or never was."""
         if task_id not in self.oracle.shadow.items:
             return
         old = [a.token for a in self.agents.values() if a.task_id == task_id and a.gone]
@@ -292,7 +292,7 @@ class World:
             self.tell(event.Gone(task_id, token))
 
     def _close(self) -> None:
-        """Nothing new comes: undo what holds things up, so that everything can end."""
+        """End the story: lift all restrictions, so that everything can end."""
         shadow, self.closing = self.oracle.shadow, True
         self.tell(event.Unpause())
         for item in [i for i in shadow.open.values() if i.paused]:

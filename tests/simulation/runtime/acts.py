@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 
 class Boom(Exception):
-    """What the user of a story raises in the block."""
+    """Raised by the user of a story in the block."""
 
 
 class Acts:
-    """Performs acts on a Runtime. What has to be waited for is waited for on the side."""
+    """Performs acts on a Runtime. Waits go on in tasks of their own."""
 
     def __init__(self, play: Play) -> None:
         self._play = play
         self._record = play.record
 
     def perform(self, runtime: Runtime, act: Act) -> None:
-        """Do it; what the Runtime refuses is counted."""
+        """Perform an act; count it if the Runtime rejects it."""
         self._record.seen[f"act: {act.kind}"] += 1
         try:
             getattr(self, "_" + act.kind.replace(" ", "_"))(runtime, act)
@@ -60,7 +60,7 @@ class Acts:
 
     @contextmanager
     def _abandoning(self, tasks: Sequence[Task]) -> Iterator[None]:
-        """Note if nobody waits for these tasks any more."""
+        """Record that the only caller has stopped waiting for these tasks."""
         try:
             yield
         except TimeoutError:
@@ -148,7 +148,7 @@ class Acts:
             self._record.oddities.append(f"{plan.task.id}: one key, two tasks")
 
     def _bad_input(self, runtime: Runtime, act: Act) -> None:
-        runtime.submit(act.plans[0].task.replace(agent=_idle, after="nobody"))
+        runtime.submit(act.plans[0].task.replace(agent=_idle, after="unknown"))
 
     def _shutdown(self, runtime: Runtime, act: Act) -> None:
         def wait() -> Awaitable[None]:

@@ -1,4 +1,4 @@
-"""The agents of a story: each step of a plan becomes a action of a fake agent."""
+"""The agents of a story: each step of a plan becomes an action of a fake agent."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class StoryAgents:
         self._known: dict[str, Any] = {}
 
     def of(self, plan: RunPlan) -> Any:
-        """The agent of a plan, ready to be submitted; the same one whenever it is asked for."""
+        """The agent of a plan, ready to be submitted; always the same one for the same plan."""
         if plan.task.id not in self._known:
             self._known[plan.task.id] = self._make(plan)
         return self._known[plan.task.id]
@@ -98,7 +98,7 @@ class StoryAgents:
         visit.value = ValueError("returned, not raised")
 
     async def _return_an_outcome(self, step: RunStep, visit: Visit) -> None:
-        error = ErrorRecord("Inner", "what it asked somebody else to do went wrong")
+        error = ErrorRecord("Inner", "what it delegated went wrong")
         visit.value = Outcome("inner", State.FAILED, error=error)
 
     # -- in mid-flight ----------------------------------------------------------------------
@@ -106,9 +106,9 @@ class StoryAgents:
     async def _patiently(
         self, step: RunStep, visit: Visit, wait: Callable[[TaskContext], Awaitable[Any]]
     ) -> Any:
-        """Wait for something, at most as long as the step has patience; None if it came to nothing.
+        """Wait for something, at most as long as the step has patience; None if it was not granted.
 
-        Whoever is denied, or told to stop while it waits in a thread, goes on to its next step.
+        An agent that is denied, or stopped while it waits in a thread, goes on to its next step.
         """
         context, seen = visit.context, self._record.seen
         assert context is not None
@@ -213,7 +213,7 @@ class StoryAgents:
                 group.create_task(_run(self._action(each), visit))
         self._record.seen["several waits at once"] += 1
 
-    # -- telling ----------------------------------------------------------------------------
+    # -- reporting -------------------------------------------------------------------------
 
     async def _report(self, step: RunStep, visit: Visit) -> None:
         async def tell(context: TaskContext) -> bool:

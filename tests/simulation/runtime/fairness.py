@@ -1,4 +1,4 @@
-"""Statement 19, as far as it can be seen from outside: nobody is passed too often."""
+"""Statement 19, as far as it can be seen from outside: no task is passed too often."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from interlock.model.task import Task
 from tests.simulation.runtime.play import Play
 
 _SIMPLE = frozenset({"submit", "await", "look", "same key", "bad input"})
-"""What a user may do in a run that is simple enough to count in."""
+"""Acts of a user in a run that is simple enough to count in."""
 _STEPS = frozenset({"work", "write", "read", "report", "raise", "return an error"})
 
 
 def passed_too_often(play: Play) -> Iterator[str]:
-    """In a run of plain tasks nobody younger starts past a conflicting task more than 4 × slots.
+    """In a run of plain tasks, younger tasks start past a conflicting one at most 4 × slots times.
 
     2 × slots without estimates. Priorities, waits in mid-flight, zombies and steering have rules of
     their own, which are judged in the simulation of the kernel.

@@ -1,4 +1,4 @@
-"""The judge of a run: looks at what was really done, and never asks the kernel.
+"""The judge of a run: looks at what was done, and never asks the kernel.
 
 Its numbers are those of the reliability statements.
 """
@@ -25,7 +25,7 @@ from tests.simulation.runtime.times import late, too_early, too_many_attempts, t
 
 
 def violations(play: Play) -> list[str]:
-    """Every rule that was broken in a run that has been played. Ask once: it also counts."""
+    """Every rule that was broken in a run. Call it once for each run: it also counts features."""
     if play.hung is not None:
         return [f"it hangs: {play.hung}"]
     _count(play)
@@ -33,7 +33,7 @@ def violations(play: Play) -> list[str]:
 
 
 def violations_under_fault(play: Play, fault: type[Exception]) -> list[str]:
-    """What may not happen even if a fault strikes: statements 1 to 6, hanging, leaking.
+    """What must not happen even if a fault strikes: violations of statements 1 to 6, hangs, leaks.
 
     Every task has exactly one outcome, or the whole run was ended by an error.
     """
@@ -53,7 +53,7 @@ def violations_under_fault(play: Play, fault: type[Exception]) -> list[str]:
 
 
 def _count(play: Play) -> None:
-    """How often what was exercised, as far as it shows only in the end."""
+    """Count the features that show only at the end of a run."""
     record, seen = play.record, play.record.seen
     places = {"loop": "on the loop", "thread": "in a thread", "process": "in a process"}
     for visit in record.site.visits:
@@ -97,7 +97,7 @@ def _all(play: Play) -> Iterator[str]:
 
 
 def _badly_left(play: Play) -> Iterator[str]:
-    """How the block ended, and what was left when all was over."""
+    """Blocks that ended wrongly, and what was left at the end."""
     record, result = play.record, play.result
     assert result is not None
     left = record.block

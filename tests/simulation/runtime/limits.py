@@ -11,9 +11,9 @@ from tests.simulation.runtime.story import RunStory
 
 
 def over_a_limit(record: RunRecord, lag: float) -> Iterator[str]:
-    """Nobody begins, or goes on after a wait, when there is nothing left for it."""
+    """Starts, and returns from a wait, for which no slot or capacity was left."""
     for visit in record.site.visits:
-        # Whoever got what it asked for at once has never lent out its slot.
+        # An attempt whose request was granted at once has never lent out its slot.
         waited = [u for since, u in visit.lent if since.time + 3 * lag < u.time < NEVER.time]
         moments = [visit.began, *waited]
         for moment in moments:
@@ -32,7 +32,7 @@ def _over_capacity(
     if all(each.resource != resource for each in record.limits):
         return
     holders = [v for v in record.site.visits if _holds(v, resource, at)]
-    # What an ancestor holds its descendants may use: they are counted with it.
+    # Descendants may use what an ancestor holds: they are counted with it.
     roots = [v for v in holders if not any(_is_above(record, w, v) for w in holders)]
     used = sum(_amount(v, resource, at) for v in roots)
     most = _most(record, resource, at, lag)
@@ -64,7 +64,7 @@ def _most(record: RunRecord, resource: str, at: Moment, lag: float) -> int:
 
 
 def over_a_rate(record: RunRecord, story: RunStory) -> Iterator[str]:
-    """In no window is more taken than the quota, as far as was known when it was taken."""
+    """Windows in which more than the quota was taken, as far as was known at the time."""
     rate = story.limits.get("openai")
     if rate is None:
         return

@@ -1,4 +1,4 @@
-"""Statements 5, 6 and 9: one outcome, durable before it is told; dependencies in their order."""
+"""Statements 5, 6 and 9: one outcome, durable before it is told; dependencies in order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def settled(record: RunRecord) -> dict[str, tuple[Moment, Outcome[Any]]]:
 
 
 def badly_settled(play: Play) -> Iterator[str]:
-    """Exactly one outcome for each task that was asked for, in the journal and in its handle."""
+    """Tasks without exactly one outcome in the journal, the same as in the handle."""
     record = play.record
     times = Counter(e.task_id for _, e in record.events if e.kind is Kind.SETTLED)
     ends = settled(record)
@@ -28,7 +28,7 @@ def badly_settled(play: Play) -> Iterator[str]:
         if times[task_id] != 1:
             yield f"5: {task_id} has {times[task_id]} outcomes in the journal"
     for task_id in times.keys() - record.asked.keys():
-        yield f"5: {task_id} has an outcome, and nobody asked for it"
+        yield f"5: {task_id} has an outcome, and was never submitted"
     for task_id, handle in play.handles.items():
         if handle.outcome is None:
             yield f"5: the handle of {task_id} has no outcome"
@@ -37,11 +37,11 @@ def badly_settled(play: Play) -> Iterator[str]:
     for told in record.told:
         end = ends.get(told.outcome.task_id)
         if end is not None and end[1] is not told.outcome:
-            yield f"5: somebody was told {told.outcome}, the journal has {end[1]}"
+            yield f"5: a caller was told {told.outcome}, the journal has {end[1]}"
 
 
 def badly_numbered(record: RunRecord) -> Iterator[str]:
-    """The events of each run are numbered without gaps."""
+    """Runs whose events are not numbered without gaps."""
     for events in _by_run(record):
         numbers = [event.number for event in events]
         if numbers != list(range(1, len(numbers) + 1)):
@@ -49,18 +49,18 @@ def badly_numbered(record: RunRecord) -> Iterator[str]:
 
 
 def badly_recorded(play: Play) -> Iterator[str]:
-    """Whoever follows or listens gets all events, in order."""
+    """Followers and listeners that did not get all events in order."""
     record = play.record
     yield from badly_numbered(record)
     by_run = _by_run(record)
     first = by_run[0] if by_run and play.runtime is not None else []
-    # To follow ends with a shutdown, although what is asked for after it is recorded as well.
+    # Following ends with a shutdown, although what is submitted after it is recorded as well.
     shut_down = any(act.kind == "shutdown" for act in play.story.acts)
     if record.followed != (first[: len(record.followed)] if shut_down else first):
-        yield f"5: who followed saw {len(record.followed)} of {len(first)} events"
+        yield f"5: the follower saw {len(record.followed)} of {len(first)} events"
     heard = record.heard
     if heard != first[len(first) - len(heard) :] or (first and not heard):
-        yield f"5: who listened heard {len(heard)} of {len(first)} events, or in another order"
+        yield f"5: the listener heard {len(heard)} of {len(first)} events, or in another order"
 
 
 def _by_run(record: RunRecord) -> list[list[Event]]:
@@ -73,7 +73,7 @@ def _by_run(record: RunRecord) -> list[list[Event]]:
 
 
 def badly_told(record: RunRecord) -> Iterator[str]:
-    """Commit before effect: no agent runs, and nobody is told, before it is in the journal."""
+    """Effects before their commit: agents that ran, or callers that were told, too early."""
     starts = {(e.task_id, e.data.attempt): at for at, e in record.events if e.kind is Kind.STARTED}
     for visit in record.site.visits:
         start = starts.get((visit.task_id, visit.attempt))
@@ -84,11 +84,11 @@ def badly_told(record: RunRecord) -> Iterator[str]:
         task_id = told.outcome.task_id
         end = ends.get(task_id)
         if end is None or end[0].number > told.at.number:
-            yield f"6: somebody was told how {task_id} ended before that was in the journal"
+            yield f"6: a caller was told how {task_id} ended before that was in the journal"
 
 
 def badly_ordered(record: RunRecord) -> Iterator[str]:
-    """No start before all dependencies have succeeded; who comes after a failure is skipped."""
+    """Starts before all dependencies had succeeded, and dependents of a failure not skipped."""
     ends = settled(record)
     after = {each: _dependencies(asked.task) for each, asked in record.asked.items()}
     for visit in record.site.visits:
@@ -110,7 +110,7 @@ def badly_ordered(record: RunRecord) -> Iterator[str]:
             if at.time > max(end[0].time, asked) + _slack(record):
                 yield f"9: {task_id} was settled after {dependency} had been"
     for task_id, (_, outcome) in ends.items():
-        # Of a child that runs again under a new name it is not known which names it comes after.
+        # For a child that runs again under a new name, the names of its dependencies are unknown.
         if outcome.status is State.SKIPPED and "~" not in task_id:
             causes = [ends[d][1].status for d in after.get(task_id, ()) if d in ends]
             if not any(status is not State.SUCCEEDED for status in causes):
@@ -118,7 +118,7 @@ def badly_ordered(record: RunRecord) -> Iterator[str]:
 
 
 def _slack(record: RunRecord) -> float:
-    """How long it takes until something that was asked for is in the journal."""
+    """How long it takes until a request is in the journal."""
     return record.journal_takes * 3 + 1e-6
 
 
@@ -134,6 +134,6 @@ def _succeeded(visit: Any) -> bool:
 
 
 def was_broken(play: Play) -> bool:
-    """Whether the whole run was ended by an error of ours, which everybody was told."""
+    """Whether the whole run was ended by an error of the runtime, which all callers were told."""
     block = play.record.block
     return isinstance(block, InterlockError) and type(block) is InterlockError

@@ -1,7 +1,7 @@
-"""Bugs planted in the runtime on purpose: a judge of runs that misses one is not good enough.
+"""Bugs planted in the runtime: a judge of runs that misses one of them is not good enough (S20).
 
-Each is a small change inside the real runtime, of the kind that somebody could really make; some
-were really made. Its name says what goes wrong.
+Each is a small change inside the real runtime, such as a contributor could make by mistake; some
+were made. Its name says what goes wrong.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from tests.simulation.runtime.story import RunPlan, RunStory
 
 MOST_STEPS = 30_000
 MOST_NAMES = 12
-"""As often as a child may run again because an ancestor does."""
+"""How often a child may run again because an ancestor does."""
 LONGEST = 100_000.0
 """Virtual seconds; a story that takes longer hangs."""
 
@@ -57,7 +57,7 @@ class Play:
         self._follower: asyncio.Task[None] | None = None
 
     def run(self) -> Play:
-        """Play it from begin to end."""
+        """Play it from its start to its end."""
         try:
             with _silence():
                 self.result = simulate(
@@ -124,7 +124,7 @@ class Play:
                 for act in story.acts:
                     if act.kind != "cancel the user":
                         wait = act.at - asyncio.get_running_loop().time()
-                        if wait > 0:  # what comes at the same time is done in one step
+                        if wait > 0:  # Acts at the same time are done in one step.
                             await asyncio.sleep(wait)
                         self._acts.perform(runtime, act)
                 if story.leaves == "last" and self._callers:
@@ -143,7 +143,7 @@ class Play:
         async for event in runtime.events():
             self.record.followed.append(event)
             if len(self.record.followed) > MOST_STEPS:
-                break  # it would go on for ever, without a step that could be counted
+                break  # It would go on for ever, without a step that could be counted.
 
     def _person(self, runtime: Runtime, event: Event) -> None:
         if event.kind is Kind.NEEDS_YOU:
@@ -157,7 +157,7 @@ class Play:
             self.record.seen[f"answer: {type(error).__name__}"] += 1
 
     async def _second_run(self) -> None:
-        """The next run may not have what attempts of the first still hold."""
+        """A second run, which may not get what attempts of the first still hold."""
         self.record.runs = 2
         self.record.seen["second run"] += 1
         self.record.limits.append(LimitChange(self.record.site.now(), "slots", 10**6))
@@ -187,10 +187,10 @@ class Play:
 
     @contextmanager
     def asking(self, tasks: Sequence[Task], parent: TaskContext | None = None) -> Iterator[None]:
-        """Tasks are about to be submitted; if they are refused they were never asked for."""
+        """Record tasks that are about to be submitted; if they are rejected, forget them."""
         fresh = [task for task in tasks if task.id not in self.record.asked]
         for task in tasks if parent is not None else ():
-            # What an earlier attempt has submitted in vain runs again, under a name of its own.
+            # A child that an earlier attempt submitted in vain runs again, under a new name.
             if task.id in self.record.asked:
                 names = [f"{task.id}~{number}" for number in range(2, MOST_NAMES)]
                 again = [task.replace(id=name, after=()) for name in names]
@@ -215,7 +215,7 @@ class Play:
         return True
 
     def call(self, wait: Callable[[], Awaitable[None]], name: str) -> None:
-        """Wait for something on the side, as other code of the user would."""
+        """Wait for something in a task of its own, as other code of the user would."""
         self._callers.append(asyncio.create_task(self._caller(wait), name=name))
 
     async def _caller(self, wait: Callable[[], Awaitable[None]]) -> None:
@@ -226,7 +226,7 @@ class Play:
             seen["caller lost patience"] += 1
         except (TaskFailed, FatalError, AttemptsStillAlive, UsageError) as error:
             seen[f"caller got {type(error).__name__}"] += 1
-        except Exception as error:  # noqa: BLE001 - whatever else it is, it is what we look for
+        except Exception as error:  # noqa: BLE001 - any other error is a finding
             self.record.oddities.append(f"{asyncio.current_task()!r} got {error!r}")
 
     @property
@@ -248,12 +248,12 @@ class _Strike:
             task.cancel()
 
     def after_step(self, loop: VirtualLoop, task: SimulatedTask[Any]) -> None:
-        """Nothing: a cancellation comes before."""
+        """Do nothing: a cancellation comes before the step."""
 
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """Nobody needs the log of a story: whatever is in it is in the record."""
+    """Silence the log: whatever is in it is also in the record."""
     quiet = logging.NullHandler()
     LOGGER.addHandler(quiet)
     LOGGER.propagate, before = False, LOGGER.propagate

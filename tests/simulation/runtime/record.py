@@ -1,4 +1,4 @@
-"""What really happened in a run: who asked for what, what was durable when, who was told what."""
+"""What happened in a run: what was submitted, when it was durable, and what callers were told."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ class AskedTask(NamedTuple):
 
 
 class ToldOutcome(NamedTuple):
-    """Somebody got an outcome."""
+    """An outcome that a caller got."""
 
     outcome: Outcome[Any]
     at: Moment
     asked: Moment
-    """Since when it had been waiting."""
+    """Since when the caller had been waiting."""
     alone: bool
     """Whether it waited for nothing else."""
 
 
 class LimitChange(NamedTuple):
-    """How much there was of something from a moment on."""
+    """How much of a resource there was from a moment on."""
 
     since: Moment
     resource: str
@@ -42,7 +42,7 @@ class LimitChange(NamedTuple):
 
 
 class RateTake(NamedTuple):
-    """What was taken from a rate; what was really used is told later."""
+    """What was taken from a rate; how much was used is reported later."""
 
     at: Moment
     rate: str
@@ -65,9 +65,9 @@ class RunRecord:
         self.followed: list[Event] = []
         self.heard: list[Event] = []
         self.seen: Counter[str] = Counter()
-        """How often what was exercised."""
+        """How often each feature was exercised."""
         self.oddities: list[str] = []
-        """What should not have been raised where it was."""
+        """What should not have happened, seen while the story was played."""
         self.abandoned: list[tuple[str, Moment]] = []
         """Tasks of a `run` or `map` that its caller has stopped waiting for, and when."""
         self.runs = 0
@@ -83,12 +83,12 @@ class RunRecord:
         self.asked[task.id] = AskedTask(task, self.site.now(), self.runs)
 
     def tell(self, outcome: Outcome[Any], asked: Moment, *, alone: bool = False) -> None:
-        """Somebody got an outcome."""
+        """A caller got an outcome."""
         self.told.append(ToldOutcome(outcome, self.site.now(), asked, alone))
 
 
 class WatchedJournal(MemoryJournal):
-    """A journal in memory that tells the record what became durable when; perhaps slowly."""
+    """A journal in memory, perhaps a slow one, that records what became durable when."""
 
     def __init__(self, record: RunRecord, takes: float) -> None:
         super().__init__()

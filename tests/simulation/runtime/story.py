@@ -12,7 +12,7 @@ Place = Literal["loop", "thread", "process"]
 
 
 class RunStep(NamedTuple):
-    """Something an agent does; which of the details count depends on the kind."""
+    """Something an agent does; which fields matter depends on the kind."""
 
     kind: str
     seconds: float = 0.0
@@ -56,7 +56,7 @@ class Act(NamedTuple):
 
 
 class RunStory(NamedTuple):
-    """A run from its begin to its end."""
+    """A run from its start to its end."""
 
     seed: int
     slots: int
@@ -65,7 +65,7 @@ class RunStory(NamedTuple):
     grace: float
     acts: tuple[Act, ...]
     leaves: Literal["at once", "last"] = "last"
-    """Whether the block is left after the last act, or when all who wait in it have been told."""
+    """Whether the block is left after the last act, or once all callers have been answered."""
     answers_after: float = 1.0
     """How long the person takes to answer a question."""
     journal_takes: float = 0.0
@@ -74,7 +74,7 @@ class RunStory(NamedTuple):
     then: tuple[RunPlan, ...] = ()
     """What the next run on the same workspace does, if attempts were left alive."""
     strikes_at: int = 0
-    """The first step of an async agent from this one on is cancelled, by nobody knows whom."""
+    """From this step on, the first step of an async agent is cancelled, from outside."""
 
 
 def all_plans(plans: tuple[RunPlan, ...]) -> dict[str, RunPlan]:

@@ -14,11 +14,11 @@ from tests.simulation.runtime.record import RunRecord
 
 _A_BIT = 1e-6
 _KILLING = 0.5
-"""How long it may take, when the grace is over, until those are gone that are killed."""
+"""How long it may take after the grace until killed attempts are gone."""
 
 
 def too_many_attempts(record: RunRecord) -> Iterator[str]:
-    """Never more attempts than the task allows, one after the other, and all of them counted."""
+    """Tasks with more attempts than allowed, overlapping attempts, or wrong counts."""
     ends = settled(record)
     for task_id, asked in record.asked.items():
         visits = record.site.of(task_id)
@@ -37,7 +37,7 @@ def too_many_attempts(record: RunRecord) -> Iterator[str]:
 
 
 def gives_up(play: Play) -> Iterator[str]:
-    """Whoever failed has used all its attempts, unless it said that there is no use."""
+    """Tasks that failed although attempts were left and the failure was not final."""
     ends = settled(play.record)
     for task_id, (_, outcome) in ends.items():
         plan = play.plans.get(task_id)
@@ -49,7 +49,7 @@ def gives_up(play: Play) -> Iterator[str]:
 
 
 def too_early(play: Play) -> Iterator[str]:
-    """No attempt begins before the backoff of the last is over."""
+    """Attempts that began before the backoff of the last one was over."""
     record = play.record
     for task_id, asked in record.asked.items():
         retry = asked.task.retry
@@ -73,7 +73,7 @@ def _ran_out(visit: Visit, timeout: float | None) -> float:
 
 
 def late(play: Play) -> Iterator[str]:
-    """Timeouts and deadlines are answered in time, and so is everybody who waits."""
+    """Timeouts, deadlines and callers that were answered too late."""
     record, slack = play.record, 5 * play.story.journal_takes + _A_BIT
     ends = settled(record)
     for task_id, asked in record.asked.items():
@@ -100,11 +100,11 @@ def late(play: Play) -> Iterator[str]:
         if task_id in ends and told.alone:
             due = max(ends[task_id][0].time, told.asked.time)
             if told.at.time > due + slack:
-                yield f"13: who waited for {task_id} was told {told.at.time - due:g} s late"
+                yield f"13: the caller of {task_id} was told {told.at.time - due:g} s late"
 
 
 def too_stubborn(play: Play) -> Iterator[str]:
-    """Whoever swallows its cancellation three times, on the loop, is gone within the grace."""
+    """Attempts that outlived the grace although they ignored at most three cancellations."""
     record, grace = play.record, play.story.grace
     ends = settled(record)
     for visit in record.site.visits:
