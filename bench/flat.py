@@ -1,7 +1,7 @@
 """Flat: memory of a long-lived Runtime that keeps 1,000 outcomes, over a million no-op tasks.
 
 Growth is counted from 200,000 tasks on: by then the windows are full in which a run remembers the
-latest events (100,000) and ids (101,000).
+latest events (100,000) and ids (11,000).
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class Runtime(Submitting):
 
     `max_outcomes` keeps a long-lived run small: the outcomes of that many ended tasks are kept. A
     task that depends on an older one finds no result of it in `ctx.results`. The id and the
-    idempotency key of an older task stay taken until 100,000 more tasks have ended. After that a
+    idempotency key of an older task stay taken until 10,000 more tasks have ended. After that a
     task that depends on it is rejected (UnknownDependency). Without a journal the id is free then,
     and a task with that key runs again; with a journal the id stays taken, and the key is found.
 

@@ -24,10 +24,10 @@ from interlock.model.outcome import Outcome
 from interlock.runtime.handle import Handle
 from interlock.runtime.submission.generations import Generations
 
-REMEMBERED_IDS = 100_000
+REMEMBERED_IDS = 10_000
 """How many more tasks may end before the id of a task whose outcome is gone is forgotten too.
 
-Large enough that an id that is used twice by mistake is noticed; about 25 MB at most.
+Large enough that an id that is used twice by mistake is noticed; about 3 MB at most.
 """
 
 
