@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from interlock.model.claim import Claim
-from interlock.model.outcome import ErrorRecord, State
+from interlock.model.outcome import EndedBy, ErrorRecord, State
 
 
 class Start(NamedTuple):
@@ -34,6 +34,7 @@ class Settle(NamedTuple):
     ended_at: float
     error: ErrorRecord | None
     cause: str
+    ended_by: EndedBy = ""
 
 
 class Change(NamedTuple):

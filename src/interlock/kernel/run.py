@@ -35,7 +35,7 @@ from interlock.kernel.table import Table
 from interlock.kernel.timers import Timers
 from interlock.kernel.waiters import ProxyWaiter, Rank, Traits, Waiter
 from interlock.model.duration import seconds
-from interlock.model.outcome import ErrorRecord, State
+from interlock.model.outcome import EndedBy, ErrorRecord, State
 from interlock.model.task import Task
 
 _FAILURES = frozenset({State.FAILED, State.TIMED_OUT, State.CONFLICTED})
@@ -379,14 +379,14 @@ class Run:
     def deadline_passed(self, entry: Entry, now: float) -> None:
         """The deadline of a task has passed, which covers all its attempts."""
         entry.own.deadline = None
-        self.stop(entry, State.TIMED_OUT, "its deadline passed")
+        self.stop(entry, State.TIMED_OUT, "its deadline passed", "task_deadline")
 
     def _group_deadline_passed(self, group: Group, now: float) -> None:
         group.deadline = None
         for entry in list(group.members.values()):
-            self.stop(entry, State.TIMED_OUT, "the deadline of its group passed")
+            self.stop(entry, State.TIMED_OUT, "the deadline of its group passed", "run_deadline")
 
-    def stop(self, entry: Entry, end: State, cause: str) -> None:
+    def stop(self, entry: Entry, end: State, cause: str, ended_by: EndedBy = "") -> None:
         """End a task from outside, whatever its state is."""
         if entry.is_over:
             return
@@ -395,9 +395,16 @@ class Run:
             self.out.append(Stop(entry.task.id, attempt.token, cause))
             self._close(attempt)
             self.admission.make_zombie(attempt)
-        self._settle(entry, end, entry.extras.error, cause)
+        self._settle(entry, end, entry.extras.error, cause, ended_by)
 
-    def _settle(self, entry: Entry, end: State, error: ErrorRecord | None, cause: str) -> None:
+    def _settle(
+        self,
+        entry: Entry,
+        end: State,
+        error: ErrorRecord | None,
+        cause: str,
+        ended_by: EndedBy = "",
+    ) -> None:
         """Give a task its one outcome, and put what follows for others on the agenda."""
         waiter = entry.waiter
         if waiter is not None:
@@ -406,7 +413,9 @@ class Run:
         task_id, now = entry.task.id, self.now
         self.ends[task_id] = end
         self.ended_at[task_id] = now
-        self.out.append(Settle(task_id, end, entry.attempts, entry.started_at, now, error, cause))
+        self.out.append(
+            Settle(task_id, end, entry.attempts, entry.started_at, now, error, cause, ended_by)
+        )
         count_claims(entry.needs, -1)
         if entry.attempt is None:
             self._forget(entry)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from interlock.model.duration import span
 from interlock.model.usage import NO_USAGE, Usage
@@ -54,6 +54,10 @@ _ENDS = frozenset(
 )
 
 
+EndedBy = Literal["", "task_deadline", "run_deadline"]
+"""Which deadline ended a task, for programs; empty if none did. `cause` says it in words."""
+
+
 @dataclass(frozen=True, slots=True)
 class ErrorRecord:
     """What went wrong, in a form that survives a restart."""
@@ -70,7 +74,7 @@ class Outcome(Generic[T_co]):
 
     `error` survives a restart; `exception` is the live exception, in the process in which it was
     raised. `cause` says what ended a task that did not end by itself: the dependency it was skipped
-    for, or why it was cancelled.
+    for, or why it was cancelled. `ended_by` says which deadline ended it, if one did.
     """
 
     task_id: str
@@ -87,6 +91,7 @@ class Outcome(Generic[T_co]):
     changed_paths: tuple[str, ...] = ()
     cause: str = ""
     exception: BaseException | None = field(default=None, compare=False, repr=False)
+    ended_by: EndedBy = ""
 
     def __str__(self) -> str:
         tries = "" if self.attempts <= 1 else f", attempt {self.attempts}"

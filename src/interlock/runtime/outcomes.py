@@ -47,4 +47,5 @@ class OutcomeBuilder:
             (),
             settle.cause,
             exception,
+            settle.ended_by,
         )

@@ -198,7 +198,7 @@ def _exit_code(tasks: Sequence[TaskFacts], deadline: float | None) -> ExitCode:
         return ExitCode.SUCCEEDED
     if State.CONFLICTED in states:
         return ExitCode.CONFLICTED
-    late = any(task.state is State.TIMED_OUT and "all of them" in task.cause for task in tasks)
+    late = any(task.ended_by == "run_deadline" for task in tasks)
     return ExitCode.DEADLINE if deadline is not None and late else ExitCode.FAILED
 
 

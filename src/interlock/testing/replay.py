@@ -185,6 +185,7 @@ def _comparable(decision: Any) -> Any:
             decision.attempts,
             decision.error,
             decision.cause,
+            decision.ended_by,
         )
     if isinstance(decision, do.Change):
         return decision._replace(until=None if decision.until is None else round(decision.until, 2))

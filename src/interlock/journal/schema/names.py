@@ -91,7 +91,7 @@ _RECORDS = (
         "outcome",
         1,
         "task_id status result error attempts started_at ended_at duration usage changed_paths"
-        " cause",
+        " cause ended_by",
         "Outcome",
     ),
     _record("error", 1, "type message traceback retryable", "ErrorRecord"),

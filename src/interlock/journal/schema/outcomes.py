@@ -38,6 +38,8 @@ def encode(walk: Walk, outcome: Outcome[Any]) -> Any:
         of["changed_paths"] = list(outcome.changed_paths)
     if outcome.cause:
         of["cause"] = outcome.cause
+    if outcome.ended_by:
+        of["ended_by"] = outcome.ended_by
     return {"$": _TAG, "of": of}
 
 

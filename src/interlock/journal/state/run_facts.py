@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from interlock.model.outcome import State
+from interlock.model.outcome import EndedBy, State
 from interlock.model.progress import Progress
 
 
@@ -41,6 +41,8 @@ class TaskFacts:
     error_type: str = ""
     cause: str = ""
     """Because of which task it was skipped."""
+    ended_by: EndedBy = ""
+    """Which deadline ended it, if one did."""
     retry_of: str = ""
     """The task that this one does again, because a person asked for it."""
     question: str = ""

@@ -200,6 +200,7 @@ class RunFold:
             error=outcome.error.message if outcome.error else outcome.reason,
             error_type=outcome.error.type if outcome.error else "",
             cause=outcome.cause,
+            ended_by=outcome.ended_by,
             tokens=outcome.usage.tokens_in + outcome.usage.tokens_out,
             cost=outcome.usage.cost or 0.0,
             question="",
