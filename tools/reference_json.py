@@ -52,6 +52,7 @@ _TASK = {
     "tokens, cost": "what its attempts say they used",
     "error, error_type": "why it did not succeed",
     "cause": "because of what it was skipped or cancelled",
+    "ended_by": "the deadline that ended it: `task_deadline`, `run_deadline`; empty if none did",
     "retry_of": "the task that it does again, after `interlock retry`",
     "question": "what it asks you",
     "stopping": "it was told to stop, or has ended, and something of it still runs",

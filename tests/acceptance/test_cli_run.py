@@ -37,7 +37,7 @@ RUN = [
 TASK = [
     "id", "state", "since", "agent", "prompt", "claims", "after", "priority", "attempt", "attempts",
     "submitted_at", "started_at", "ended_at", "duration", "estimate", "fraction", "message",
-    "tokens", "cost", "error", "error_type", "cause", "retry_of", "question",
+    "tokens", "cost", "error", "error_type", "cause", "ended_by", "retry_of", "question",
     "stopping", "output", "log",
 ]  # fmt: skip
 

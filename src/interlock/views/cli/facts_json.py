@@ -63,6 +63,7 @@ def task_json(task: TaskFacts) -> dict[str, Any]:
         "error": task.error,
         "error_type": task.error_type,
         "cause": task.cause,
+        "ended_by": task.ended_by,
         "retry_of": task.retry_of,
         "question": task.question,
         "stopping": task.stopping,
