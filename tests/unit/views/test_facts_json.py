@@ -18,8 +18,8 @@ def list_of(names: str) -> list[str]:
 # Whoever reads the JSON relies on these names: they do not change.
 TASK = list_of(
     "id state since agent prompt claims after priority attempt attempts submitted_at started_at "
-    "ended_at duration estimate fraction message tokens cost error error_type cause ended_by retry_of "
-    "question stopping output log"
+    "ended_at duration estimate fraction message tokens cost error error_type cause ended_by "
+    "retry_of question stopping output log"
 )
 RUN = list_of(
     "run_id plan at started_at ended_at duration active paused draining slots last_event progress "
