@@ -261,7 +261,7 @@ def test_the_run_can_be_looked_at_while_it_goes_on() -> None:
             await asyncio.sleep(1)
             assert ex.runtime.handle("g/b").state is State.WAITING
             why = str(ex.runtime.why("g/b"))
-            assert "needs 1 slots of g; 0 of 1 free, held by g/a (1)" in why, why
+            assert "the only slot of g is busy: g/a" in why, why
             await running
             outcome = ex.runtime.handle("g/a").outcome
             assert outcome is not None
