@@ -104,6 +104,11 @@ class Handle(Generic[T]):
         return self._submission.parent
 
     @property
+    def has_agent(self) -> bool:
+        """Whether its agent is known; not that of a task that ended in an earlier process."""
+        return self._call_spec is not None
+
+    @property
     def task_id(self) -> str:
         """The id of the task."""
         return self.task.id

@@ -45,6 +45,7 @@ from interlock.runtime.requests import Question
 from interlock.runtime.shell import RunSettings, Shell
 from interlock.runtime.submission.parent import Parent
 from interlock.runtime.submission.prepared import Prepared
+from interlock.runtime.submission.retrying import follow_ups
 from interlock.runtime.submission.submitting import SubmitRun, Submitting
 from interlock.runtime.task_table import REMEMBERED_IDS
 
@@ -391,6 +392,15 @@ class Runtime(Submitting):
     def cancel(self, task: str | Handle[Any], reason: str = "cancelled") -> bool:
         """End a task, with its children; False if it has ended already."""
         return self._call(self._shell.cancel, _id(task), reason)
+
+    def retry(self, task: str | Handle[Any]) -> dict[str, Handle[Any]]:
+        """Run a task again that did not succeed, and every task that was skipped because of it.
+
+        They are follow-ups with ids of their own (`a~2`); the first outcome stands. Returns the new
+        handles by the old ids.
+        """
+        again = self._call(follow_ups, self._shell.tasks, _id(task))
+        return dict(zip(again, self.submit_all(again.values()), strict=True))
 
     def answer(self, task: str | Handle[Any], answer: str) -> None:
         """Answer the oldest open question of a task."""

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from interlock.errors import InvalidOption, UnknownTask, UsageError
+from interlock.errors import InvalidOption, UsageError
 from interlock.journal.state.run_fold import RunFold
 from interlock.model.labels import RETRY_OF_LABEL
-from interlock.model.outcome import State
 from interlock.model.task import Task
-from interlock.model.template import Template
 from interlock.runtime.handle import Handle
 from interlock.runtime.project import question_id
 from interlock.runtime.runtime import Runtime
+from interlock.runtime.submission.retrying import renamed
 
 _READ_ONLY = frozenset({"ping", "why"})
 """Requests that change nothing. Their replies wait for nothing, not even for a stuck journal."""
@@ -49,7 +48,10 @@ class RequestHandler:
             facts = self._fold.task(task_id)
             if facts is not None and task_id not in self._tasks and self._original(task_id):
                 names = {self._original(each) or each: each for each in (task_id, *facts.after)}
-                restored.append(_renamed(self._tasks[self._original(task_id)], names))
+                original = self._original(task_id)
+                again = renamed(self._tasks[original], names)
+                labels = {**again.labels, RETRY_OF_LABEL: original}
+                restored.append(again.replace(labels=labels))
         self._tasks |= {task.id: task for task in restored}
         return restored
 
@@ -99,46 +101,15 @@ class RequestHandler:
 
         Returns the new id for each old one.
         """
-        task_id = _task(request)
-        facts = self._fold.task(task_id)
-        if task_id not in self._tasks or facts is None:
-            raise UnknownTask(f"run {self._rt.run_id} has no task {task_id!r}")
-        if not facts.state.is_end:
-            raise InvalidOption(f"{task_id} has not ended; it is {facts.state}")
-        if facts.state is State.SUCCEEDED:
-            raise InvalidOption(f"{task_id} succeeded; what succeeded is never run again")
-        latest = {each.id for each in self._fold.facts(0).tasks}
-        if task_id not in latest:
-            newer = next(each.id for each in self._fold.facts(0).tasks if each.retry_of == task_id)
-            raise InvalidOption(f"{task_id} has been retried as {newer}; retry that one instead")
-        names = {task_id: self._fresh_id(task_id)}
-        for task in self._tasks.values():
-            skipped = self._fold.task(task.id)
-            if task.id not in latest or skipped is None or skipped.state is not State.SKIPPED:
-                continue
-            if names.keys() & set(task.after):
-                names[task.id] = self._fresh_id(task.id)
-        again = [self._follow_up(old, names) for old in names]
-        self._follow_ups += self._rt.submit_all(again)
-        self._tasks |= {task.id: task for task in again}
-        return names
-
-    def _follow_up(self, task_id: str, names: Mapping[str, str]) -> Task:
-        task = _renamed(self._tasks[task_id], names)
-        original = self._original(task_id) or task_id
-        return task.replace(labels={**task.labels, RETRY_OF_LABEL: original})
+        handles = self._rt.retry(_task(request))
+        self._follow_ups += handles.values()
+        self._tasks |= {each.task_id: each.task for each in handles.values()}
+        return {old: each.task_id for old, each in handles.items()}
 
     def _original(self, task_id: str) -> str:
         """The id of the task that a follow-up repeats; empty if the task is no follow-up."""
         plain, _, count = task_id.rpartition("~")
         return plain if count.isdecimal() and plain in self._tasks else ""
-
-    def _fresh_id(self, task_id: str) -> str:
-        name = self._original(task_id) or task_id
-        number = 2
-        while f"{name}~{number}" in self._tasks:
-            number += 1
-        return f"{name}~{number}"
 
 
 def _task(request: Mapping[str, Any]) -> str:
@@ -161,11 +132,3 @@ def _priority(request: Mapping[str, Any]) -> int:
     if not isinstance(priority, int) or isinstance(priority, bool):
         raise InvalidOption("`priority` is missing or is not a whole number")
     return priority
-
-
-def _renamed(task: Task, names: Mapping[str, str]) -> Task:
-    prompt = task.prompt
-    if isinstance(prompt, Template):
-        prompt = prompt.renamed(names)
-    after = tuple(names.get(each, each) for each in task.after)
-    return task.replace(id=names[task.id], after=after, prompt=prompt, key=None)

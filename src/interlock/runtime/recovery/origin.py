@@ -30,6 +30,7 @@ from interlock.runtime.recovery.remembered import (
 
 Unserializable = Literal["refuse", "mark"]
 
+
 class Durable(NamedTuple):
     """How a journal on disk is to be kept, and what is to become of what it knows."""
 
