@@ -149,7 +149,7 @@ def test_a_wait_for_an_ancestor_that_is_let_begin_is_seen() -> None:
 
 def test_a_wait_for_a_stranger_may_not_be_denied() -> None:
     oracle = with_started(Oracle(), Task("a"), Task("b"))
-    with pytest.raises(Violation, match="would have come to an end"):
+    with pytest.raises(Violation, match="would have ended"):
         tell(oracle, event.AwaitTasks("a", 1, 1, ("b",)), Deny("a", 1, 1, "no"))
 
 
