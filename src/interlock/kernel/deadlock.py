@@ -24,19 +24,28 @@ attempt waits for them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from interlock.kernel.meters import ALL, Meter
 from interlock.kernel.places import Place, places_conflict
-from interlock.kernel.records import Attempt, Entry, WaitKind
+from interlock.kernel.records import Attempt, Entry, Request, WaitKind
 from interlock.kernel.waiters import Amounts, Grant, Needs
 
-if TYPE_CHECKING:
-    from interlock.kernel.run import Run
+
+class Waits(Protocol):
+    """What the test needs to know of a run."""
+
+    @property
+    def entries(self) -> Mapping[str, Entry]:
+        """The unfinished tasks."""
+
+    @property
+    def open_requests(self) -> Iterable[Request]:
+        """The requests that have not been answered."""
 
 
 def find_deadlocked(
-    run: Run, parent: Attempt | None = None, children: Mapping[str, Entry] | None = None
+    run: Waits, parent: Attempt | None = None, children: Mapping[str, Entry] | None = None
 ) -> frozenset[tuple[Attempt, bool]]:
     """Return the waiting attempts that could never go on, also if a parent awaited new children.
 
@@ -48,7 +57,7 @@ def find_deadlocked(
 
 
 def would_outlive(
-    run: Run, attempt: Attempt, tasks: Iterable[Entry], batch: Mapping[str, Entry]
+    run: Waits, attempt: Attempt, tasks: Iterable[Entry], batch: Mapping[str, Entry]
 ) -> bool:
     """Whether one of these tasks, or one it comes after, ends no earlier than the attempt.
 
@@ -77,7 +86,7 @@ class _OptimisticRun:
 
     def __init__(
         self,
-        run: Run,
+        run: Waits,
         parent: Attempt | None,
         children: Mapping[str, Entry],
         *,
@@ -86,7 +95,7 @@ class _OptimisticRun:
         self.run = run
         self.parent = parent
         self.children = children
-        self.waiting = {request.attempt: None for request in run.requests.waiting}
+        self.waiting = {request.attempt: None for request in run.open_requests}
         """Attempts with open requests that are not known to end."""
         if parent is not None:
             self.waiting[parent] = None

@@ -74,7 +74,7 @@ class Meter:
         """The grants that hold all of it exclusively: one, or one and its descendants."""
         self.zombies = 0
         """How many zombies hold some of it."""
-        self.line = Line()
+        self.line: Line[Waiter] = Line()
         """The waiters that need some of it, oldest first."""
         self.counted: Waiter | None = None
         """The waiter whose overtaking is counted now; `turns` yields those after it."""

@@ -128,7 +128,7 @@ class Overtaking:
             self._overtake_at_meter(meter, waiter)
 
     def _overtake_in(
-        self, line: Line, point: Point, waiter: Waiter, place: Place, writes: bool
+        self, line: Line[Waiter], point: Point, waiter: Waiter, place: Place, writes: bool
     ) -> None:
         limit = 2 * self.slots.capacity
         overtaker = waiter.arrival

@@ -72,12 +72,16 @@ Known limits
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from interlock.kernel.lines import Line
 from interlock.kernel.shelves import Point
 from interlock.model.patterns.overlap import alternatives_overlap
 from interlock.model.patterns.pattern import Alternative
 from interlock.model.patterns.segment import DEPTH
+
+if TYPE_CHECKING:
+    from interlock.kernel.waiters import Waiter
 
 _REMEMBERED = 10_000
 _ANY_SUFFIX = -1
@@ -290,7 +294,7 @@ class Folder(Place):
                     below.add_due(waiter, writes)
 
 
-def _lines(folder: Folder, writes: bool) -> Iterator[Line]:
+def _lines(folder: Folder, writes: bool) -> Iterator[Line[Waiter]]:
     for point in (folder.own, folder.below):
         line = None if point is None else point.writing if writes else point.reading
         if line is not None:

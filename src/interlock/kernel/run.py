@@ -13,6 +13,7 @@ needs no recursion, and no task starts that is about to be skipped or cancelled.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from functools import partial
 
 from interlock.errors import (
@@ -26,7 +27,7 @@ from interlock.kernel import stimuli as s
 from interlock.kernel.admission import Admission
 from interlock.kernel.instructions import Change, Instruction, Refused, Settle, Start, Stop
 from interlock.kernel.order import count_claims, first_come_rank, start_rank
-from interlock.kernel.records import Attempt, Entry, ExternalHold, Group, Story
+from interlock.kernel.records import Attempt, Entry, ExternalHold, Group, Request, Story
 from interlock.kernel.requests import Requests
 from interlock.kernel.restore import Restorer
 from interlock.kernel.states import FIRST_STATES, FOLLOWERS
@@ -462,6 +463,11 @@ class Run:
             self._make_ready(entry)
 
     # -- looking up -------------------------------------------------------------------------
+
+    @property
+    def open_requests(self) -> Iterable[Request]:
+        """The requests in mid-flight that have not been answered."""
+        return self.requests.waiting
 
     def unfinished(self, task_id: str) -> Entry:
         """Return the entry of an unfinished task."""

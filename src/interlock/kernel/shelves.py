@@ -36,8 +36,8 @@ class Point:
         """Holds for reading; `writers` for writing."""
         self.writers = 0
         self.shelves: dict[Profile, Shelf] | None = None
-        self.reading: Line | None = None
-        self.writing: Line | None = None
+        self.reading: Line[Waiter] | None = None
+        self.writing: Line[Waiter] | None = None
         self.due_count = 0
         """How many of the waiters in its lines are due."""
         self.branched = False
@@ -48,7 +48,7 @@ class Point:
         It is set for the *below* of a folder. Patterns pass the lines of waiters below their
         prefix, but do not look at the count of what is held there."""
 
-    def line(self, writes: bool) -> Line:
+    def line(self, writes: bool) -> Line[Waiter]:
         """Return the line of the waiters that want to write, or to read."""
         line = self.writing if writes else self.reading
         if line is None:

@@ -5,22 +5,44 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from interlock.errors import DependencyCycle, DuplicateId, InvalidOption, UnknownDependency
 from interlock.kernel.records import Entry
+from interlock.kernel.table import Table
 from interlock.model.graph import find_cycle
 from interlock.model.outcome import State
 from interlock.model.task import Task
-
-if TYPE_CHECKING:
-    from interlock.kernel.run import Run
 
 _REACH = 32
 """How many steps a new task lengthens chains back into earlier submissions."""
 
 
-def check_submission(tasks: Sequence[Task], run: Run, restored: Collection[str] = ()) -> None:
+class Taken(Protocol):
+    """What a submission is checked against: ids that are taken, and what can be claimed."""
+
+    @property
+    def entries(self) -> Mapping[str, Entry]:
+        """Unfinished tasks."""
+
+    @property
+    def ends(self) -> Mapping[str, State]:
+        """Tasks that have ended."""
+
+    @property
+    def external_holds(self) -> Collection[str]:
+        """Names of what is held from outside the run."""
+
+    @property
+    def max_ended(self) -> int | None:
+        """How many ended tasks are remembered; None: all."""
+
+    @property
+    def table(self) -> Table:
+        """The claim table."""
+
+
+def check_submission(tasks: Sequence[Task], run: Taken, restored: Collection[str] = ()) -> None:
     """Raise for tasks that cannot be taken in beside those of the run; change nothing.
 
     Restored tasks may claim more than there is: the capacity may have been lowered since.

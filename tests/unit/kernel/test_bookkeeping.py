@@ -21,13 +21,13 @@ def waiter(number: int) -> ProxyWaiter:
     return made
 
 
-def leave(line: Line, waiter: ProxyWaiter) -> None:
+def leave(line: Line[ProxyWaiter], waiter: ProxyWaiter) -> None:
     waiter.item = None
     line.leave(waiter)
 
 
 def test_a_line_forgets_those_that_left_from_its_middle() -> None:
-    line = Line()
+    line: Line[ProxyWaiter] = Line()
     line.join(waiter(0))
     for number in range(1, 1_000):
         each = waiter(number)
@@ -38,7 +38,7 @@ def test_a_line_forgets_those_that_left_from_its_middle() -> None:
 
 
 def test_a_line_forgets_those_that_left_from_its_front() -> None:
-    line = Line()
+    line: Line[ProxyWaiter] = Line()
     waiters = [waiter(number) for number in range(1_000)]
     for each in waiters:
         line.join(each)

@@ -68,4 +68,4 @@ def test_what_is_repeated_up_to_eight_times_may_vary() -> None:
 
 
 def test_a_pattern_has_up_to_4096_characters() -> None:
-    assert parse("a" * 4096)
+    assert parse("a" * 4096).text == "a" * 4096
