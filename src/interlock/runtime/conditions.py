@@ -1,4 +1,4 @@
-"""Waiting for something to become true that only the turns of the loop can bring about."""
+"""Waiting for a condition that only a turn of the loop can make true."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from collections.abc import Callable
 
 
 class Conditions:
-    """Who waits for which condition; looked at after every turn."""
+    """Conditions that are waited for. They are evaluated after every turn.
+
+    Evaluating beats notifying here: there are rarely more than two or three, and a condition that
+    is computed from the state cannot miss a notification.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -23,7 +27,7 @@ class Conditions:
         return met
 
     def look(self) -> None:
-        """Tell those that wait for a condition which holds now."""
+        """Evaluate all conditions, and wake up the waiters of those that hold."""
         if self._waiting:
             left = []
             for condition, met in self._waiting:

@@ -1,4 +1,4 @@
-"""What an agent sees of Interlock: its task, its limits, its children, the people around it."""
+"""An attempt as its agent sees it: the task, limits, children, and people to ask."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ class ContextRun(SubmitRun, Protocol):
 class TaskContext(Submitting):
     """One attempt at a task, from the inside. Usable from the agent's own thread.
 
-    What is awaited here in async code is waited for with `.wait()` in a blocking agent:
-    `ctx.ask("Land it?").wait()`. Once the attempt is over (cancelled, timed out, ended), all that
-    has an effect raises AttemptOver.
+    Async agents await its methods; blocking agents use `.wait()`: `ctx.ask("Land it?").wait()`.
+    Once the attempt is over (cancelled, timed out, ended), every method that has an effect raises
+    AttemptOver.
     """
 
     __slots__ = (
@@ -114,7 +114,7 @@ class TaskContext(Submitting):
         self.token = token
         """The fencing token of the grant: larger than that of every attempt before."""
         self.extra: tuple[Claim, ...] = ()
-        """What was claimed in mid-flight."""
+        """Claims that were added while it runs."""
 
     # -- looking ----------------------------------------------------------------------------
 
@@ -136,10 +136,10 @@ class TaskContext(Submitting):
 
     @property
     def session(self) -> Session:
-        """What the agent remembers: the same for all attempts of this task.
+        """The conversation that this attempt belongs to: the same for all attempts of this task.
 
-        Where somebody keeps sessions (`AgentPool`), it is the one that this message is a part of.
-        Otherwise nothing was said in it yet, and its name is the agent's to use.
+        In an `AgentPool` it is the session that the message was sent to. Otherwise it has no
+        messages, and its name is for the agent to use.
         """
         parent = self._handle.parent
         above = None if parent is None else self._run.context_of(parent[1])
@@ -147,12 +147,12 @@ class TaskContext(Submitting):
         return self._session or inherited or Session(f"{self._run.run_id}/{self._handle.task.id}")
 
     def join(self, session: Session) -> None:
-        """For whoever keeps sessions: this attempt and its children are a part of one."""
+        """For pools: make this attempt and its children a part of a session."""
         self._session = session
 
     @property
     def results(self) -> Mapping[str, Outcome[Any]]:
-        """The outcomes of the tasks that this one came after, with its own copy of their data."""
+        """The outcomes of the tasks that this one depends on, with its own copy of their data."""
         if self._results is None:
             handles = map(self._run.tasks.get, self._handle.task.after)
             known = (each.outcome for each in handles if each is not None)
@@ -162,30 +162,30 @@ class TaskContext(Submitting):
         return self._results
 
     def cancelled(self) -> bool:
-        """Whether this attempt was told to stop. A blocking agent should ask now and then."""
+        """Whether this attempt was told to stop. A blocking agent should ask from time to time."""
         return self._over
 
-    # -- telling ----------------------------------------------------------------------------
+    # -- reporting --------------------------------------------------------------------------
 
     def report(self, fraction: float, message: str = "") -> None:
-        """Tell how far it is, from 0 to 1."""
+        """Report progress, from 0 to 1."""
         if not isinstance(fraction, (int, float)) or not 0 <= fraction <= 1:
             raise InvalidOption(f"a progress of {fraction!r} does not lie between 0 and 1")
         self._tell(Kind.REPORTED, {"fraction": float(fraction), "message": str(message)})
 
     def log(self, line: str) -> None:
-        """Write a line into the run's record."""
+        """Write a line into the run's journal."""
         self._tell(Kind.LOGGED, {"line": str(line)})
 
     def usage(self, *, tokens_in: int = 0, tokens_out: int = 0, cost: float = 0.0) -> None:
-        """Add what was used up; the outcome has the sum over all attempts."""
+        """Add to the usage of the task; its outcome has the sum over all attempts."""
         used = Usage(tokens_in, tokens_out, cost)
         if min(used) < 0:
             raise InvalidOption(f"{used} cannot have been used: it is negative")
         self._tell(Kind.USED, used)
 
     def _tell(self, kind: Kind, data: Any) -> None:
-        self.check_open()  # here already: the loop of an attempt that is over may be over too
+        self.check_open()  # before the call: the loop of an attempt that is over may be closed
         self._run.loop_thread.call(self._run.told, self, kind, data)
 
     def check_open(self) -> None:
@@ -198,21 +198,21 @@ class TaskContext(Submitting):
 
     @property
     def renamed(self) -> dict[str, str]:
-        """Children whose names an earlier attempt has used up, and what they are called now."""
+        """Children whose ids an earlier attempt has used, and their ids in this one."""
         if self._renamed is None:
             self._renamed = {}
         return self._renamed
 
     @property
     def plain_id(self) -> str:
-        """What the task was called before an earlier attempt of its parent used its name up."""
+        """The id of the task before it was renamed because an earlier attempt had used it."""
         return plain(self._handle.task.id) if self._handle.parent else self._handle.task.id
 
     def fresh_id(self, name: str) -> str:
         """An id for a child, which no other child of this attempt has.
 
-        Under the name of its parent: what other tasks submit meanwhile must not change it, or a
-        further attempt would not know its children again.
+        It begins with the id of the parent. Tasks that others submit meanwhile must not change it,
+        or the next attempt would not recognize its children.
         """
         if self._names is None:
             self._names = {}
@@ -224,13 +224,13 @@ class TaskContext(Submitting):
         return self._backend is None or isinstance(self._backend, Coroutines)
 
     def close(self) -> None:
-        """Its outcome is decided."""
+        """Its outcome is decided: from now on it may have no effects."""
         self._over = True
 
     # -- waiting ----------------------------------------------------------------------------
 
     def sleep(self, duration: Duration) -> Waitable[None]:
-        """Wait some time; an attempt that is told to stop is woken up."""
+        """Wait for some time. An attempt that is told to stop is woken up."""
         wanted = seconds(duration, "sleep")
         return self._wait("ctx.sleep()", lambda: self._run.requests.sleep(self, wanted))
 
@@ -241,7 +241,7 @@ class TaskContext(Submitting):
         reads: Patterns = (),
         uses: str | Claim | Iterable[str | Claim] = (),
     ) -> Waitable[None]:
-        """Claim more in mid-flight; the slot is lent out while somebody else holds it.
+        """Claim more while running. The slot is lent out while another task holds the claim.
 
         Raises WouldDeadlock if it could never be granted.
         """
@@ -249,21 +249,21 @@ class TaskContext(Submitting):
         return self._wait("ctx.extend()", lambda: self._run.requests.extend(self, claims))
 
     def acquire(self, rate: str, *, requests: int = 1, tokens: int = 0) -> Waitable[RateUse]:
-        """Take from a rate, as soon as its window allows; the slot is kept meanwhile.
+        """Take an amount from a rate, as soon as its window allows. The slot is kept meanwhile.
 
-        Say afterwards what was really used: `taken.used(tokens=650)`.
+        Correct the amount afterwards: `taken.used(tokens=650)`.
         """
         return self._wait(
             "ctx.acquire()", lambda: self._run.requests.take(self, rate, requests, tokens)
         )
 
     def hold_rate(self, rate: str, duration: Duration) -> None:
-        """Let nobody take from a rate for some time, as a Retry-After asks for."""
+        """Close a rate for some time, as a Retry-After header asks for."""
         self.check_open()
         self._run.loop_thread.call(self._run.rates.hold, rate, seconds(duration, "duration"))
 
     def ask(self, question: str) -> Waitable[str]:
-        """Ask a person, who answers with `rt.answer()`. Meanwhile the task holds no slot."""
+        """Ask a person; the answer comes through `rt.answer()`. The task holds no slot meanwhile."""
         if not isinstance(question, str) or not question.strip():
             raise InvalidOption(f"a question is text, not {question!r}")
         return self._wait("ctx.ask()", lambda: self._run.requests.ask(self, question))

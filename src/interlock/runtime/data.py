@@ -1,4 +1,4 @@
-"""Data on its way into and out of tasks: copied, with results in the place of handles."""
+"""Data on its way into and out of tasks: copied, with results in place of handles."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from interlock.runtime.handle import Handle
 
 
 def copied(value: Any) -> Any:
-    """A copy of plain data (lists, tuples, dicts, sets, nested); other objects go as they are.
+    """A copy of plain data (nested lists, tuples, dicts, sets); other objects are not copied.
 
-    Whoever submits a list may go on using it, and two tasks that get the same result do not share
+    The submitter of a list may go on using it, and two tasks that get the same result do not share
     it.
     """
     kind = value.__class__
@@ -29,7 +29,7 @@ def copied(value: Any) -> Any:
 
 
 def handles_in(value: Any, found: dict[str, Handle[Any] | None]) -> None:
-    """Collect all handles in plain data, by id: their tasks have to succeed first."""
+    """Collect the handles in plain data, by id: their tasks are dependencies."""
     kind = value.__class__
     if kind is Handle:
         found[value.task_id] = value
@@ -42,7 +42,7 @@ def handles_in(value: Any, found: dict[str, Handle[Any] | None]) -> None:
 
 
 def delivered(value: Any, result_of: Callable[[str], Any]) -> Any:
-    """A copy of plain data with results in the place of handles."""
+    """A copy of plain data with results in place of handles."""
     kind = value.__class__
     if kind is Handle:
         return copied(result_of(value.task_id))

@@ -1,4 +1,4 @@
-"""How long a task will take that brings no estimate: as long as its agent took before."""
+"""Estimates for tasks that bring none: the durations of earlier tasks of the same agent."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from interlock.journal.history import Estimate, labels_of
 from interlock.model.task import Task
 
 _ENOUGH = 3
-"""So many successes of an agent say more than fewer with a narrower label."""
+"""A label with fewer successes than this is used only if no label has as many."""
 
 Look = Callable[[str, str], Estimate | None]
 
 
 class Estimates:
-    """Looks into the history of a journal, once for each pair of agent and label."""
+    """Reads the history in a journal, once for each pair of agent and label."""
 
     def __init__(self, look: Look) -> None:
         self._read = look
         self._found: dict[tuple[str, str], Estimate | None] = {}
 
     def of(self, task: Task) -> float | None:
-        """What the label says whose tasks differ least; None if its agent was never seen."""
+        """The mean under the label with the least spread; None if the agent has no history."""
         agent = agent_name(task.agent)
         found = [self.look(agent, label) for label in labels_of(task.labels)]
         known = [each for each in found if each is not None]
@@ -31,7 +31,7 @@ class Estimates:
         return min(known, key=lambda each: (each.n < _ENOUGH, each.spread)).mean
 
     def look(self, agent: str, label: str) -> Estimate | None:
-        """What the history has under one label."""
+        """The history of an agent under one label."""
         if (agent, label) not in self._found:
             self._found[agent, label] = self._read(agent, label)
         return self._found[agent, label]

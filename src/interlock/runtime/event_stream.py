@@ -1,4 +1,4 @@
-"""The record of a run: events on their way into the journal and out to whoever follows."""
+"""The events of a run, on their way into the journal and out to those that follow the run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ Listener = Callable[[Event], None]
 
 
 class EventStream:
-    """Numbers the events of a run, has them journaled turn by turn, and tells of them then."""
+    """Numbers the events of a run, journals them turn by turn, and publishes them afterwards.
+
+    Nothing is published before it is in the journal: a follower never sees an event that a crash
+    could take back.
+    """
 
     def __init__(self, journal: Journal, log: Log, epoch: float) -> None:
         self.loop = asyncio.get_running_loop()
@@ -25,24 +29,24 @@ class EventStream:
         self._log = log
         self._epoch = epoch
         self.turn = Turn(journal.last + 1, epoch)
-        """What was decided and is not in the journal yet."""
+        """The events of the current turn, which are not in the journal yet."""
         self._listeners: list[Listener] = []
         self._followers: list[asyncio.Future[None]] = []
         self._follow: weakref.WeakSet[_Follower] = weakref.WeakSet()
         self.committed = journal.last
         """The number of the last event that is in the journal for good."""
         self.finished = False
-        """Whether followers have to wait for nothing more."""
+        """Whether nothing more will happen that a follower would wait for."""
         self.closed = False
 
     def take(self) -> Turn:
-        """What was decided since the last turn."""
+        """End the current turn and begin the next; returns the one that ended."""
         turn = self.turn
         self.turn = Turn(turn.last + 1, self._epoch)
         return turn
 
     def append(self, events: Sequence[Event]) -> Awaitable[None] | None:
-        """Journal the events of one turn."""
+        """Journal the events of one turn; None if they are in the journal already."""
         return self._journal.append(events)
 
     def mark_durable(self, turn: Turn) -> None:
@@ -50,7 +54,7 @@ class EventStream:
         self.committed = turn.last
 
     def publish(self, events: Sequence[Event]) -> None:
-        """Tell listeners, followers and the log of events that are in the journal."""
+        """Pass events that are in the journal to the log, the listeners and the followers."""
         if self._log.is_on():
             self._log.write(events)
         for listener in tuple(self._listeners):
@@ -58,12 +62,12 @@ class EventStream:
                 try:
                     listener(event)
                 except (Exception, asyncio.CancelledError, SystemExit) as error:  # noqa: BLE001
-                    # A listener must not hurt the run.
+                    # A listener must not hurt the run. KeyboardInterrupt is for the program.
                     self._log.listener_failed(listener, error)
         self._wake()
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` for every event from now on; returns what ends it."""
+        """Call `listener` for every event from now on; returns a function that ends this."""
         self._listeners.append(listener)
 
         def stop() -> None:
@@ -73,19 +77,22 @@ class EventStream:
         return stop
 
     def follow(self, since: int) -> AsyncIterator[Event]:
-        """The events after a number, those to come included; ends when the run does."""
+        """The events after a number, including those to come; ends when the run does."""
         follower = _Follower(self, self._journal, since)
         if not self.closed:
             self._follow.add(follower)
         return follower
 
     def finish(self) -> None:
-        """Nothing more will happen that is worth waiting for."""
+        """Nothing more will happen: let followers end."""
         self.finished = True
         self._wake()
 
     def close(self) -> None:
-        """Nothing more will happen, and the journal will be closed."""
+        """Nothing more will happen, and the journal is about to be closed.
+
+        Followers read the rest into memory, because they may be slower than the end of the run.
+        """
         for follower in self._follow:
             follower.read_on(None)
         self.closed = True
@@ -99,34 +106,37 @@ class EventStream:
                     follower.set_result(None)
 
     async def news(self) -> None:
-        """Wait until something was published."""
+        """Wait until something is published."""
         wakeup: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._followers.append(wakeup)
         await wakeup
 
 
 class _Follower(AsyncIterator[Event]):
-    """An iterator and no generator: it holds nothing that would have to be cleaned up if left."""
+    """Reads events from the journal.
 
-    def __init__(self, record: EventStream, journal: Journal, since: int) -> None:
-        self._record = record
+    It is an iterator, not a generator: it holds nothing that has to be cleaned up when it is left.
+    """
+
+    def __init__(self, events: EventStream, journal: Journal, since: int) -> None:
+        self._events = events
         self._journal = journal
         self._since = since
         self._ahead: deque[Event] = deque()
 
     async def __anext__(self) -> Event:
-        if asyncio.get_running_loop() is not self._record.loop:
+        if asyncio.get_running_loop() is not self._events.loop:
             raise UsageError("follow events on the event loop of the Runtime; others use listen()")
         while not self._ahead:
             self.read_on(1000)
             if not self._ahead:
-                if self._record.finished:
+                if self._events.finished:
                     raise StopAsyncIteration
-                await self._record.news()
+                await self._events.news()
         return self._ahead.popleft()
 
     def read_on(self, most: int | None) -> None:
-        """Take more events from the journal, all that there are if need be."""
+        """Take more events from the journal; None: all."""
         while found := self._journal.since(self._since, most or 1000):
             self._ahead.extend(found)
             self._since = found[-1].number

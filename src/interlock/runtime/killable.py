@@ -1,4 +1,4 @@
-"""What systems hand to a process: the way to `interlock.process()` from further down the rooms."""
+"""`interlock.process()` for patterns, which may not import execution."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from interlock.execution.processes.process_agent import Process, process
 
 
 def killable(step: Callable[..., Any]) -> Process[Any]:
-    """An agent that does the same in a process of its own; raises for what cannot be sent there."""
+    """An agent that runs a function in a process; raises if it cannot be sent there."""
     return process(step)

@@ -1,4 +1,8 @@
-"""Calls from other threads into the one thread that may touch the state of a run."""
+"""Calls from other threads into the one thread that may touch the state of a run.
+
+Three ways in: `call` waits for the result of a function, `wait` for the result of a coroutine, and
+`post` waits for nothing. Calls and posts of one thread are carried out in their order.
+"""
 
 from __future__ import annotations
 
@@ -34,24 +38,24 @@ class LoopThread:
         self._ident = threading.get_ident()
         self._process = os.getpid()
         self._together = together
-        """Does something on the loop, with all that follows from it, in one turn."""
+        """Calls a function on the loop and then completes the turn that it began."""
         self._posted: deque[tuple[Callable[..., object], tuple[Any, ...]]] = deque()
-        self._ringing = False
-        """Whether the loop has been woken up for what was posted, and has not come yet."""
+        self._is_woken = False
+        """Whether the loop has been woken up for posted calls and has not taken them in yet."""
 
     def is_current(self) -> bool:
         """Whether this is the thread of the event loop."""
         return threading.get_ident() == self._ident
 
     def call(self, function: Callable[..., T], *args: Any) -> T:
-        """Call it here, or on the loop's thread if that is another one; its result or error."""
+        """Call a function on the loop's thread, which may be this one; its result or error."""
         if self.is_current():
             return function(*args)
         answer: concurrent.futures.Future[T] = concurrent.futures.Future()
 
         def call() -> None:
             if self._posted:
-                self._take_in()  # whoever posts and then calls is served in that order
+                self._take_in()  # a thread that posts and then calls is served in that order
             try:
                 answer.set_result(function(*args))
             except BaseException as error:  # noqa: BLE001 - raised again, in the calling thread
@@ -61,14 +65,14 @@ class LoopThread:
         return self._answer(answer, None)
 
     def _answer(self, answer: concurrent.futures.Future[T], timeout: float | None) -> T:
-        """What the loop answers, unless it is closed before it can."""
+        """Wait for the loop's answer; NotRunning if the loop is closed before it comes."""
         until = None if timeout is None else time.monotonic() + timeout
         while True:
             left = _PATIENCE if until is None else min(_PATIENCE, until - time.monotonic())
             try:
                 return answer.result(max(left, 0.0))
             except concurrent.futures.TimeoutError:
-                if answer.done():  # it was the answer
+                if answer.done():  # the function itself has raised TimeoutError
                     raise
                 if self._loop.is_closed():
                     raise NotRunning("the event loop of this Runtime is closed") from None
@@ -76,36 +80,36 @@ class LoopThread:
                     raise
 
     def post(self, function: Callable[..., object], *args: Any) -> None:
-        """Have it called on the loop, and wait for nothing; NotRunning if the loop is closed.
+        """Have a function called on the loop, without waiting. NotRunning if the loop is closed.
 
-        In the order of posting, and before what is called later. What is posted while the loop is
-        busy is taken in together, in one turn: one wake-up serves many.
+        Functions are called in the order of posting, and before later calls of this thread. What is
+        posted while the loop is busy is taken in together, in one turn: one wake-up serves many.
         """
         self._posted.append((function, args))
-        # After the append: whoever sees the bell ring may rely on being heard.
-        if not self._ringing:
-            self._ringing = True
+        # After the append, so that a thread that finds the loop woken up can rely on being heard.
+        if not self._is_woken:
+            self._is_woken = True
             self._hand_over(self._take_in)
         elif self._loop.is_closed():
             raise NotRunning("the event loop of this Runtime is closed")
 
     def _take_in(self) -> None:
-        self._ringing = False
+        self._is_woken = False
         self._together(self._call_posted)
 
     def _call_posted(self) -> None:
         posted = self._posted
         try:
-            for _ in range(len(posted)):  # no more than these: others have a loop to share
+            for _ in range(len(posted)):  # no more than these: other callbacks share the loop
                 function, args = posted.popleft()
                 function(*args)
         finally:
-            if posted and not self._ringing:  # one of them raised: that is not the others' fault
-                self._ringing = True
+            if posted and not self._is_woken:  # one raised; the others are still to be called
+                self._is_woken = True
                 self._loop.call_soon(self._take_in)
 
     def wait(self, start: Callable[[], Awaitable[T]], timeout: float | None) -> T:
-        """Have something awaited on the loop, in the context of this thread, and wait for it."""
+        """Await something on the loop, in the context of this thread; blocks until it is done."""
         if self.is_current():
             raise WouldBlockTheLoop("this is the event loop's own thread: write `await` here")
         answer: concurrent.futures.Future[T] = concurrent.futures.Future()
@@ -121,9 +125,9 @@ class LoopThread:
         try:
             return self._answer(answer, timeout)
         except concurrent.futures.TimeoutError:
-            if answer.done():  # the TimeoutError was the answer
+            if answer.done():  # the coroutine itself has raised TimeoutError
                 raise
-        # Whoever gives up gets its slot back first, so wait for the end of the wait.
+        # A task that gives up waiting gets its slot back first, so wait until it has ended.
         self._hand_over(lambda: tasks and tasks[0].cancel())
         try:
             return self._answer(answer, None)
@@ -131,9 +135,8 @@ class LoopThread:
             raise TimeoutError(f"not there after {timeout:g} s") from None
 
     def _hand_over(self, callback: Callable[[], Any]) -> None:
-        if (
-            os.getpid() != self._process
-        ):  # the loop's thread did not come along, nobody would answer
+        if os.getpid() != self._process:
+            # A fork copies only the thread that called it: no loop runs here that could answer.
             raise NotRunning("this Runtime belongs to the process that this one was forked from")
         try:
             self._loop.call_soon_threadsafe(callback)

@@ -1,4 +1,4 @@
-"""How busy this machine is."""
+"""The load of this machine."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from interlock.execution.commands import launch as command_launch
 from interlock.model.load import Load
 
 _LEAST = 0.1
-"""The system counts in hundredths of a second: over less than ten of them CPU use is noise."""
+"""Seconds. The system counts in hundredths: over fewer than ten of them CPU use is noise."""
 
 
 def containment() -> str:
-    """How programs are kept together here, so that nothing of them is left when they are ended."""
+    """How the processes of a program are kept together here, so that all of them can be ended."""
     return command_launch.containment()
 
 
 class LoadMeter(Protocol):
-    """Measures the load, from its making on."""
+    """Measures the load, from the moment it is made."""
 
     def read(self) -> Load:
-        """The load now: CPU use is that since the last reading."""
+        """The load now; CPU use is measured since the last reading."""
 
 
 class Machine:
     """The real load, from psutil."""
 
     def __init__(self) -> None:
-        # Imported with the first gate: nobody else needs it.
+        # Imported with the first gate: runs without one do not need it.
         self._psutil: Any = import_module("psutil")
         self._at = time.monotonic()
         self._before = self._times()
@@ -47,8 +47,8 @@ class Machine:
         return Load(self._cpu, float(self._psutil.virtual_memory().percent))
 
     def _times(self) -> tuple[float, float]:
-        """Seconds that all CPUs were busy, and all seconds, since the machine was started."""
-        # Not psutil.cpu_percent: it measures since anybody's last call, also that of an agent.
+        """Busy seconds and all seconds of all CPUs, since the machine was started."""
+        # Not psutil.cpu_percent: it measures since the last call in this process, by any code.
         times = self._psutil.cpu_times()
         guests = getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0)
         total = sum(times) - guests  # which are part of `user` and `nice`

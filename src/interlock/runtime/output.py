@@ -1,4 +1,4 @@
-"""Results that must be of a type."""
+"""Typed results: validating what an agent returned against `output=`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def check_output(output: Any, task_id: str) -> None:
         if isinstance(output, str):
             raise TypeError("the name of a type is no type")
         _adapter(output)
-    except Exception as error:  # what stands in the way of reading a stranger's type is up to it
+    except Exception as error:  # a type of the program may raise anything
         raise InvalidOption(
             f"task {task_id!r}: output is {output!r}, which is no type that a result can be "
             f"checked against: {error}"
@@ -30,7 +30,7 @@ def check_output(output: Any, task_id: str) -> None:
 def validated(ending: Ending, output: Any, *, printed: bool = False) -> Ending:
     """The same ending with its value as that type, or a failure that says what does not fit.
 
-    What a program has printed is JSON, unless text is what is wanted.
+    The output of a program is parsed as JSON, unless the type is `str`.
     """
     if output is None:
         return ending
@@ -49,7 +49,7 @@ def validated(ending: Ending, output: Any, *, printed: bool = False) -> Ending:
 
 
 def as_type(outcome: Outcome[Any], output: Any) -> Outcome[Any]:
-    """An outcome out of a journal, with its result as that type; as it is if it does not fit."""
+    """An outcome from a journal with its result as that type; unchanged if it does not fit."""
     if output is None or outcome.result is None:
         return outcome
     try:
@@ -72,7 +72,7 @@ def _remembered(output: Any) -> Any:
 
 
 def _pydantic() -> Any:
-    """Imported when it is needed: it takes longer than all of Interlock, and few tasks need it."""
+    """Imported on first use: it takes longer than all of Interlock, and few tasks need it."""
     return import_module("pydantic")
 
 

@@ -1,4 +1,4 @@
-"""Where the runtime meets the world, so that a simulation can take the world's place."""
+"""What the runtime needs of the outside world, so that a simulation can replace it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from interlock.runtime.machine import LoadMeter, Machine
 from interlock.runtime.recovery.sweeping import sweep_leftovers
 
 Orphaned = Callable[[int], None]
-"""Told, on any thread, that an attempt is gone whose event loop has been closed."""
+"""Called, on any thread, when an attempt is gone and its event loop has been closed."""
 
 
 def real_backends(
@@ -46,7 +46,7 @@ class Ports:
     """
 
     wall: Callable[[], float] = time.time
-    """Seconds since 1970, looked at once: when a run starts."""
+    """Seconds since 1970, read once: when a run starts."""
     chance: random.Random = field(default_factory=random.Random)
     backends: Callable[
         [asyncio.AbstractEventLoop, Coroutines, Orphaned], Mapping[BackendKind, Backend]
@@ -54,12 +54,12 @@ class Ports:
     workspaces: Callable[[Path], Workspaces] = SharedWorkspaces
     """Where attempts work, by the project folder of the run."""
     signals: bool = True
-    """Whether there are signals to listen to."""
+    """Whether to handle SIGINT, SIGTERM and SIGHUP."""
     journal: Callable[[], Journal] = MemoryJournal
-    """For runs that end with the process."""
+    """The journal of a run without a file."""
     open_journal: Callable[..., SqliteJournal] = SqliteJournal
-    """For those that do not."""
+    """The journal of a run with a file."""
     sweep: Callable[[SqliteJournal, Path], Awaitable[None]] = sweep_leftovers
     """Sees to it that nothing is left of agents that an earlier coordinator has started."""
     load: Callable[[], LoadMeter] = Machine
-    """Says how busy the machine is; made when somebody asks for the first time."""
+    """Measures the load of the machine; made on first use."""

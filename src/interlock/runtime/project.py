@@ -24,7 +24,7 @@ _NO = frozenset({"n", "no", "stop", "false", "0"})
 
 
 class ProjectAgents:
-    """The agents of a project, made when somebody asks for them and kept."""
+    """The agents of a project. Each is made on first use and kept."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
@@ -33,13 +33,13 @@ class ProjectAgents:
         self._made: dict[str, Any] = {}
 
     def named(self, name: str) -> Any:
-        """The agent that the project file calls so."""
+        """The agent of that name in the project file."""
         if name not in self._made:
             self._made[name] = self._make(self.spec(name))
         return self._made[name]
 
     def spec(self, name: str) -> AgentSpec:
-        """What the project file says of an agent."""
+        """The definition of an agent in the project file."""
         spec = self._project.agents.get(name)
         if spec is None:
             known = ", ".join(self._project.agents) or "none"
@@ -47,21 +47,21 @@ class ProjectAgents:
         return spec
 
     def spec_of(self, agent: Any) -> AgentSpec | None:
-        """What the project file says of an agent that came from here."""
+        """The definition of an agent that was made here; None for any other."""
         for name, made in self._made.items():
             if made is agent:
                 return self._project.agents[name]
         return None
 
     def imported(self, name: str) -> Any:
-        """What `module:name` names; modules in the project's folder are found first."""
+        """The object that `module:name` names; modules in the project's folder are found first."""
         module, _, attribute = name.partition(":")
         here = os.fspath(self._project.root)
         if here not in sys.path:
             sys.path.insert(0, here)
         try:
             found: Any = importlib.import_module(module)
-        except Exception as error:  # whatever a module does when it is imported
+        except Exception as error:  # importing a module runs its code, which may raise anything
             raise NotAnAgent(f"{name}: {module} cannot be imported: {error!r}") from error
         for part in attribute.split("."):
             try:
@@ -82,9 +82,9 @@ class ProjectAgents:
 
 
 def with_agent_defaults(task: Task, agents: ProjectAgents) -> Task:
-    """A task of one of the project's agents, with what the project file says of that agent.
+    """A task with the claims, limits and label that the project file gives its agent.
 
-    Those of plans have it already.
+    Tasks of plans have them already.
     """
     if isinstance(task.agent, str):
         task = task.replace(agent=agents.named(task.agent))
@@ -165,7 +165,7 @@ def _tasks(planned: PlannedTask, agents: ProjectAgents) -> Iterable[Task]:
 
 
 async def ask_first(ctx: TaskContext) -> str:
-    """Ask a person whether the task behind this one may start; `no` ends them both."""
+    """Ask a person whether the task that depends on this one may start; `no` ends both."""
     answer = await ctx.ask(ctx.prompt or "Go on?")
     if answer.strip().lower() in _NO:
         raise AgentFailed(f"the answer was {answer.strip()!r}", retryable=False)

@@ -1,4 +1,4 @@
-"""What an agent remembers: a conversation with a name."""
+"""A named conversation that an agent continues from task to task."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import NamedTuple
 
 
 class Message(NamedTuple):
-    """Something that was said in a session; `role` is `user` or `assistant`."""
+    """A message in a session; `role` is `user` or `assistant`."""
 
     role: str
     content: str
 
 
 class Session:
-    """A conversation; `messages` is what was said in it before, in order.
+    """A conversation of one agent; `messages` are the earlier ones, in order.
 
-    It belongs to one agent, and whoever keeps sessions lets one task at a time into each of them.
+    Its pool admits one task at a time to a session.
     """
 
     __slots__ = (
@@ -39,7 +39,7 @@ class Session:
         system_prompt: str | None = None,
     ) -> None:
         self.session_id = session_id
-        """Its name, by which other programs can know it too."""
+        """Its name, which other programs may use too."""
         self.agent_id = agent_id
         self.session_type = session_type
         self.model = model
@@ -48,15 +48,15 @@ class Session:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """What was said so far, oldest first."""
+        """The messages so far, oldest first."""
         return tuple(self._messages)
 
     def add(self, *messages: Message) -> None:
-        """For whoever keeps the session: this was said."""
+        """For pools: append messages."""
         self._messages += messages
 
     def take_back(self, count: int) -> None:
-        """For whoever keeps the session: the last so many messages were not said after all."""
+        """For pools: remove the last messages, whose task did not succeed."""
         del self._messages[len(self._messages) - count :]
 
     def __str__(self) -> str:

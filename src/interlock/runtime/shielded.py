@@ -8,7 +8,7 @@ from typing import Any
 
 
 async def shielded_to_completion(work: Coroutine[Any, Any, None]) -> None:
-    """Do it to its end, however often the waiting for it is cancelled; cancelled then, if so."""
+    """Run work to its end even if the caller is cancelled, which is raised afterwards."""
     task = asyncio.get_running_loop().create_task(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():

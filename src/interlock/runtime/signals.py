@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Signals:
-    """Listens while a run goes on, unless somebody else already does."""
+    """Handles signals while a run goes on, unless the program handles them itself."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, received: Callable[[int], None]) -> None:
         self._loop = loop
@@ -19,21 +19,21 @@ class Signals:
         self._before: dict[int, Any] = {}
 
     def listen(self) -> None:
-        """Take over the signals that nobody has claimed; only the main thread can."""
+        """Install handlers for signals that have none; only the main thread can."""
         if threading.current_thread() is not threading.main_thread():
             return
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             handler = signal.getsignal(number)
             if not _is_default(handler):
-                continue  # a program's own handler knows better than we do
+                continue  # the handler of the program takes precedence
             try:
                 self._loop.add_signal_handler(number, self._received, number)
             except (NotImplementedError, RuntimeError):
-                return  # a loop or a platform without signals
+                return  # a loop or a platform without signal handling
             self._before[number] = handler
 
     def stop(self) -> None:
-        """Give them back."""
+        """Restore the handlers from before."""
         for number, handler in self._before.items():
             self._loop.remove_signal_handler(number)
             signal.signal(number, handler)
@@ -43,11 +43,11 @@ class Signals:
 def _is_default(handler: Any) -> bool:
     if handler in (signal.SIG_DFL, signal.default_int_handler):
         return True
-    # asyncio.run() has put its own in: it cancels the main task, without letting anything finish.
+    # That of asyncio.run() cancels the main task without letting anything finish: replace it too.
     whose = getattr(handler.func, "__self__", None) if isinstance(handler, functools.partial) else 0
     return isinstance(whose, asyncio.Runner)
 
 
 def error_for(number: int) -> BaseException:
-    """What ends a program that such a signal has ended."""
+    """The exception that ends a program after such a signal."""
     return KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)

@@ -1,4 +1,4 @@
-"""What was decided in one turn of the loop, to be journaled as a whole."""
+"""The events of one turn of the loop, which are journaled in one transaction."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from interlock.model.event import Event, Kind
 from interlock.model.outcome import Outcome
 
 Decision = do.Instruction | Outcome[Any]
-"""What is to be done. In the place of `Settle` there is the outcome itself."""
+"""An instruction of the kernel. In place of `Settle` there is the outcome itself."""
 
 _KINDS: dict[type, Kind] = {
     do.Start: Kind.STARTED,
@@ -26,7 +26,11 @@ _KINDS: dict[type, Kind] = {
 
 
 class Turn(Sequence[Event]):
-    """The events of one turn. They are made when somebody looks: in memory, mostly nobody does."""
+    """The events of one turn.
+
+    Event objects are made when the turn is read. Without a journal on disk, listeners or a log,
+    most turns never are.
+    """
 
     __slots__ = ("_epoch", "_events", "_first", "_length", "_parts")
 
@@ -38,7 +42,7 @@ class Turn(Sequence[Event]):
         self._events: list[Event] | None = None
 
     def decided(self, now: float, stimulus: s.Stimulus, decisions: Sequence[Decision]) -> None:
-        """What the kernel made of a stimulus."""
+        """Add a stimulus and the decisions that the kernel made on it."""
         self._parts.append((now, stimulus, decisions))
         if isinstance(stimulus, s.Submit):
             self._length += len(stimulus.tasks) + (_terms(stimulus) is not None)
@@ -48,10 +52,10 @@ class Turn(Sequence[Event]):
             self._length += 1
         self._length += len(decisions)
         if decisions and isinstance(decisions[-1], do.SetTimer):
-            self._length -= 1  # the kernel's own business, and always the last
+            self._length -= 1  # not an event; always the last instruction
 
     def told(self, now: float, kind: Kind, task_id: str, data: Any) -> None:
-        """What is none of the kernel's business."""
+        """Add an event that the kernel need not know."""
         self._parts.append((now, (kind, task_id, data), ()))
         self._length += 1
 
@@ -71,7 +75,7 @@ class Turn(Sequence[Event]):
 
     @property
     def last(self) -> int:
-        """The number of its last event."""
+        """The number of the last event."""
         return self._first + self._length - 1
 
     def _made(self) -> list[Event]:
@@ -114,7 +118,7 @@ def _told(source: Any) -> Iterator[tuple[Kind, str, Any]]:
 
 
 class Together(NamedTuple):
-    """The terms on which the tasks that follow were submitted: so many of them, all or none."""
+    """The terms on which the next `size` tasks were submitted together."""
 
     size: int
     group: str

@@ -12,7 +12,10 @@ T = TypeVar("T")
 
 
 class Waitable(Generic[T]):
-    """Nothing happens before it is awaited, or waited for; if it never is, Python warns of it."""
+    """A call that has not begun: it starts when it is awaited or waited for.
+
+    If it never is, Python warns, as for a coroutine.
+    """
 
     __slots__ = ("_awaited", "_loop_thread", "_start", "_what")
 
@@ -29,12 +32,12 @@ class Waitable(Generic[T]):
         return self._start().__await__()
 
     def wait(self, timeout: float | None = None) -> T:
-        """Block this thread until it is there; TimeoutError after `timeout` seconds."""
+        """Block this thread until it is done; TimeoutError after `timeout` seconds."""
         self._awaited = True
         return self._loop_thread.wait(self._start, timeout)
 
     def drop(self) -> str:
-        """Do without it; what it would have been."""
+        """Do not start it, without a warning; returns what was called."""
         self._awaited = True
         return self._what
 

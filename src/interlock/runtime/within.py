@@ -1,4 +1,4 @@
-"""Calling an agent inside the attempt of another: how a system puts something around its agents."""
+"""Calling an agent inside the attempt of another, so that a system can wrap its agents."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from interlock.runtime.context import TaskContext
 
 
 def within(agent: Any) -> Callable[..., Awaitable[Any]]:
-    """A way to call any agent inside an attempt: `await call(ctx, **kwargs)`; NotAnAgent for none.
+    """A function that calls any agent inside an attempt: `await call(ctx, **kwargs)`.
 
-    An async agent is a part of that attempt. Any other is a child of it, in a thread or a process
-    of its own, with the same prompt and session. It holds what the attempt holds alone as well:
-    a thread goes on when the attempt that waits for it has been told to stop.
+    An async agent becomes a part of that attempt. Any other becomes a child task, in a thread or a
+    process, with the same prompt and session. The child has the exclusive claims of the attempt as
+    its own, because a thread goes on when the attempt that waits for it is told to stop. Raises
+    NotAnAgent.
     """
     spec = call_spec_of(agent)
     call = spec.call
