@@ -32,6 +32,7 @@ from interlock.patterns.coordinator.subtask_agent import AgentFactory, AgentLife
 from interlock.patterns.coordinator.subtask_groups import group_subtasks
 from interlock.runtime.context import current
 from interlock.runtime.hosting.host import RuntimeHost
+from interlock.runtime.hosting.runtime_factory import RuntimeFactory
 from interlock.runtime.ports import Ports
 from interlock.runtime.runtime import Runtime
 
@@ -74,16 +75,18 @@ class ParallelAgentCoordinator:
         self._settings = parse_settings(config)
         self._factory = agent_factory
         AgentLifecycle(agent_factory, {}, {})  # rejects a factory that is not callable
-        self._max_parallel = self._settings.max_parallel
-        self._options: dict[str, Any] = {
-            "journal": journal,
-            "workspace": workspace,
-            "grace": seconds(grace, "grace"),
-            "ports": ports,
-        }
-        self._resume = resume
+        self._max_records = _MAX_OUTCOMES if journal is None else None
+        self._make_runtime = RuntimeFactory(
+            resume,
+            max_parallel=self._settings.max_parallel,
+            max_outcomes=_MAX_OUTCOMES,
+            journal=journal,
+            workspace=workspace,
+            grace=seconds(grace, "grace"),
+            ports=ports,
+        )
         self._host = RuntimeHost(
-            self._make,
+            self._make_runtime,
             self._on_open,
             what="this coordinator",
             thread_calls="execute_parallel(), stream() or a `with` block",
@@ -91,18 +94,8 @@ class ParallelAgentCoordinator:
         )
         self._run: CoordinatedRun | None = None
 
-    def _make(self) -> Runtime:
-        resume, self._resume = self._resume, None  # only the first run is resumed
-        return Runtime(
-            **self._options,
-            resume=resume,
-            max_parallel=self._max_parallel,
-            max_outcomes=_MAX_OUTCOMES,
-        )
-
     def _on_open(self, runtime: Runtime) -> None:
-        max_records = _MAX_OUTCOMES if self._options["journal"] is None else None
-        self._run = CoordinatedRun(runtime, max_records)
+        self._run = CoordinatedRun(runtime, self._max_records)
 
     def _present_run(self) -> CoordinatedRun:
         runtime = self._host.runtime
@@ -236,9 +229,10 @@ class ParallelAgentCoordinator:
     def set_max_parallel(self, max_parallel_agents: int) -> None:
         """Change how many agents run at once, at any time; running agents continue."""
         given = {"max_parallel_agents": max_parallel_agents}
-        self._max_parallel = whole_number(given, "max_parallel_agents", 1)
+        max_parallel = whole_number(given, "max_parallel_agents", 1)
+        self._make_runtime.options["max_parallel"] = max_parallel
         with suppress(NotRunning):
-            self.runtime.set_max_parallel(self._max_parallel)
+            self.runtime.set_max_parallel(max_parallel)
 
     @property
     def runtime(self) -> Runtime:

@@ -39,6 +39,7 @@ from interlock.patterns.executor.shutdown_manager import ShutdownManager
 from interlock.runtime.claim_paths import Workspace
 from interlock.runtime.context import TaskContext
 from interlock.runtime.hosting.host import RuntimeHost
+from interlock.runtime.hosting.runtime_factory import RuntimeFactory
 from interlock.runtime.ports import Ports
 from interlock.runtime.runtime import Runtime
 from interlock.runtime.shielded import shielded_to_completion
@@ -90,27 +91,22 @@ class ParallelExecutor:
             )
         self._manager = shutdown_manager
         self._callback = progress_callback
-        self._journal = journal
-        self._resume = resume
+        self._is_durable = journal is not None
         self._grace = seconds(grace, "grace")
-        self._ports = ports
-        self._host = RuntimeHost(self._make, self._on_open, what="this executor")
+        make = RuntimeFactory(
+            resume,
+            max_parallel=_INITIAL_SLOTS,
+            workspace=self._workspace.root,
+            journal=journal,
+            grace=self._grace,
+            ports=ports,
+        )
+        self._host = RuntimeHost(make, self._on_open, what="this executor")
         self._executions: dict[str, GroupExecution] = {}
         """Unfinished executions, by the ids of their tasks."""
         self._slots = _INITIAL_SLOTS
 
     # -- the run ----------------------------------------------------------------------------
-
-    def _make(self) -> Runtime:
-        resume, self._resume = self._resume, None  # only the first run is resumed
-        return Runtime(
-            max_parallel=_INITIAL_SLOTS,
-            workspace=self._workspace.root,
-            journal=self._journal,
-            resume=resume,
-            grace=self._grace,
-            ports=self._ports,
-        )
 
     def _on_open(self, runtime: Runtime) -> None:
         self._slots = _INITIAL_SLOTS
@@ -159,7 +155,7 @@ class ParallelExecutor:
         runtime = await self._host.enter()
         execution = self._execution(runtime, group, claims)
         try:
-            await self._execute(runtime, execution, claims)
+            await self._execute(runtime, execution)
             outcomes = execution.finish()
         except BaseExceptionGroup as unexpected:
             fields = {"group": group.group_id, "reason": "unexpected exception group"}
@@ -188,7 +184,9 @@ class ParallelExecutor:
             if its
         }
         locks = GroupLocks(self._lock, f"run {runtime.run_id}", wanted)
-        execution = GroupExecution(group, name, self._caller, locks, self._manager, self._callback)
+        execution = GroupExecution(
+            group, name, claims, locks, self._caller, self._manager, self._callback
+        )
         self._executions.update(dict.fromkeys(execution.assignments, execution))
         needed = len(self._executions) * 2  # the task that holds a group's claims needs one too
         if needed > self._slots:
@@ -196,13 +194,10 @@ class ParallelExecutor:
             runtime.set_capacity("slots", self._slots)
         return execution
 
-    async def _execute(
-        self, runtime: Runtime, execution: GroupExecution, claims: list[tuple[Claim, ...]]
-    ) -> None:
-        together = tuple(dict.fromkeys(itertools.chain.from_iterable(claims)))
-        by_task = dict(zip(execution.assignments, claims, strict=True))
+    async def _execute(self, runtime: Runtime, execution: GroupExecution) -> None:
+        together = tuple(dict.fromkeys(itertools.chain.from_iterable(execution.claims.values())))
         if not (self._waits and together):
-            await self._run(runtime, execution, by_task)
+            await self._run(runtime, execution)
             return
 
         # A task claims what all assignments claim and then runs them as its children. So the group
@@ -210,7 +205,7 @@ class ParallelExecutor:
         async def gate(ctx: TaskContext) -> list[StoredOutcome]:
             execution.gate = asyncio.get_running_loop().create_future()
             try:
-                await self._run(ctx, execution, by_task)
+                await self._run(ctx, execution)
             finally:
                 execution.gate.set_result(None)
             return execution.to_stored()
@@ -226,28 +221,18 @@ class ParallelExecutor:
         if execution.gate is None and outcome.result is not None:
             execution.restore(outcome.result)  # it ended before this run was resumed
 
-    async def _run(
-        self,
-        submitting: Submitting,
-        execution: GroupExecution,
-        claims: dict[str, tuple[Claim, ...]],
-    ) -> None:
+    async def _run(self, submitting: Submitting, execution: GroupExecution) -> None:
         try:
             await execution.locks.acquire(wait=self._waits)
-            await self._submit(submitting, execution, claims)
+            await self._submit(submitting, execution)
         finally:
             await shielded_to_completion(execution.release(self._grace))
 
-    async def _submit(
-        self,
-        submitting: Submitting,
-        execution: GroupExecution,
-        claims: dict[str, tuple[Claim, ...]],
-    ) -> None:
+    async def _submit(self, submitting: Submitting, execution: GroupExecution) -> None:
         self._host.check_open()  # again: acquiring the locks may have taken long
         group = execution.group
         log_event(PARALLEL_GROUP_START, group=group.group_id, agents=len(group.assignments))
-        tasks = execution.tasks(claims, durable=self._journal is not None)
+        tasks = execution.tasks(durable=self._is_durable)
         execution.submitted = True
         try:
             result = await submitting.run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from interlock.model.claim import Claim
@@ -45,8 +45,9 @@ class GroupExecution:
         self,
         group: ParallelExecutionGroup,
         name: str,
-        call: EngineCaller,
+        claims: Sequence[tuple[Claim, ...]],
         locks: GroupLocks,
+        call: EngineCaller,
         manager: ShutdownManager | None,
         callback: ProgressCallback | None,
     ) -> None:
@@ -56,6 +57,7 @@ class GroupExecution:
         self.locks = locks
         self.assignments = {f"{name}/{each.task_id}": each for each in group.assignments}
         """By task id in the Runtime."""
+        self.claims = dict(zip(self.assignments, claims, strict=True))
         self.counts = GroupCounts(group.group_id, len(group.assignments), callback)
         self.fatal: dict[str, BaseException] = {}
         self.submitted = False
@@ -73,7 +75,7 @@ class GroupExecution:
         """Whether the locks were released; an agent that ends later releases its own."""
         self._when_gone: Callable[[], None] | None = None
 
-    def tasks(self, claims: Mapping[str, Iterable[Claim]], *, durable: bool) -> list[Task]:
+    def tasks(self, *, durable: bool) -> list[Task]:
         """Make the tasks for the Runtime.
 
         For a durable journal, identity and task are arguments: a group that is executed again with
@@ -88,7 +90,7 @@ class GroupExecution:
                 each,
                 agent,
                 args=(assignment.identity, assignment.task) if durable else (),
-                claims=Resolved(claims[each]),
+                claims=Resolved(self.claims[each]),
                 timeout=assignment.timeout_seconds,
             )
             for each, assignment in self.assignments.items()

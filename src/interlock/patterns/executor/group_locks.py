@@ -1,4 +1,10 @@
-"""The locks of one execution: acquired before anything runs, released whatever happens."""
+"""The locks of one execution: acquired before anything runs, released whatever happens.
+
+The tasks of a group also claim their resources in the kernel, which keeps agents apart, records
+the claims in the journal and explains waiting. The lock does what a claim cannot: it refuses a
+group at once instead of letting it wait, for all of its tasks, also for those that wait for
+`max_concurrency`; and a lock brought by the user may span processes and machines.
+"""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ from interlock.model.duration import Duration, seconds, span
 from interlock.model.outcome import Outcome, State
 from interlock.model.task import Task
 from interlock.runtime.hosting.host import RuntimeHost
+from interlock.runtime.hosting.runtime_factory import RuntimeFactory
 from interlock.runtime.killable import killable
 from interlock.runtime.limits.options import slots_of
 from interlock.runtime.outcome_conversion import deliverable
@@ -90,8 +91,7 @@ class TaskScheduler:
         self._timeout = None if timeout_s is None else seconds(timeout_s, "timeout_s")
         self._in_process = run_in_process
         self._claims = claims
-        self._resume = resume
-        self._options: dict[str, Any] = {
+        options: dict[str, Any] = {
             "max_parallel": slots_of(max_concurrent, "max_concurrent"),
             "workspace": workspace,
             "journal": journal,
@@ -102,14 +102,12 @@ class TaskScheduler:
             "max_outcomes": _MAX_OUTCOMES,
             "ports": ports,
         }
-        Runtime(**self._options, resume=resume)  # so invalid options raise here
-        self._host = RuntimeHost(self._make, what="this scheduler", leaves_zombies=True)
+        Runtime(**options, resume=resume)  # so invalid options raise here
+        self._host = RuntimeHost(
+            RuntimeFactory(resume, **options), what="this scheduler", leaves_zombies=True
+        )
 
     # -- the run ----------------------------------------------------------------------------
-
-    def _make(self) -> Runtime:
-        resume, self._resume = self._resume, None  # only the first run is resumed
-        return Runtime(**self._options, resume=resume)
 
     @property
     def runtime(self) -> Runtime:
