@@ -37,6 +37,11 @@ class Preparation:
         self._agents = agents
         self._estimates = estimates
 
+    @property
+    def fold_case(self) -> bool:
+        """Whether the file system of the workspace ignores case."""
+        return self._workspace.fold_case
+
     def prepare(self, task: Task, known: dict[Claim, Claim] | None = None) -> Prepared:
         """Check a task and give it its final form.
 

@@ -7,7 +7,18 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextvars import Context, copy_context
 from datetime import datetime
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    cast,
+    overload,
+)
 
 from interlock.errors import FatalError, InvalidOption
 from interlock.execution.call_spec import name_of
@@ -20,10 +31,11 @@ from interlock.model.outcome import Outcome
 from interlock.model.result import RunResult
 from interlock.model.task import After, Task
 from interlock.model.template import Template
-from interlock.runtime.handle import Handle
+from interlock.runtime.handle import Handle, Running
 from interlock.runtime.loop_thread import LoopThread
 from interlock.runtime.submission.parent import Parent
 from interlock.runtime.submission.prepared import Prepared
+from interlock.runtime.submission.refusing import refuse_conflicts
 from interlock.runtime.task_table import TaskTable
 from interlock.runtime.waitable import Waitable
 
@@ -31,6 +43,8 @@ if TYPE_CHECKING:
     from interlock.runtime.context import TaskContext
 
 _PLACEHOLDER = re.compile(r"\{\w*(\[[^]]*\])?\}")
+
+OnConflict = Literal["wait", "refuse"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -77,6 +91,14 @@ class TaskOptions(TypedDict, total=False):
     labels: Mapping[str, str]
 
 
+class Prepares(Protocol):
+    """What gives tasks the form in which their claims are compared."""
+
+    @property
+    def fold_case(self) -> bool: ...
+    def prepare(self, task: Task) -> Prepared: ...
+
+
 class SubmitRun(Protocol):
     """What these methods ask of the run that they submit to."""
 
@@ -86,7 +108,10 @@ class SubmitRun(Protocol):
     def tasks(self) -> TaskTable: ...
     @property
     def is_durable(self) -> bool: ...
+    @property
+    def preparation(self) -> Prepares: ...
 
+    def running(self) -> tuple[Running, ...]: ...
     def now(self) -> float: ...
     def take_in(self, stimulus: s.Stimulus) -> None: ...
     def cancel_group(self, group: str, reason: str) -> None: ...
@@ -161,18 +186,22 @@ class Submitting:
         fail_fast: bool = False,
         max_parallel: int | None = None,
         name: str | None = None,
+        on_conflict: OnConflict = "wait",
     ) -> list[Handle[Any]]:
         """Submit tasks together, all of them or, with an error, none; a handle for each.
 
         They may come after each other in any order. With `fail_fast` the first one that does not
         succeed cancels the others. At most `max_parallel` of them run at once; `why` calls that
-        limit `slots of NAME`.
+        limit `slots of NAME`. With `on_conflict="refuse"`, ResourceConflictError is raised if a
+        claim conflicts with that of an unfinished task or of another one of these.
         """
         run, parent = self._submits_to()
         needs_group = fail_fast or (max_parallel is not None and name is None)
         group = run.loop_thread.call(run.tasks.fresh_group) if needs_group else ""
-        listed = run.loop_thread.call(_limited, run, list(tasks), name or group, max_parallel)
-        handles = run.loop_thread.call(run.submit, listed, copy_context(), parent, group, fail_fast)
+        terms = _Terms(name or group, max_parallel, on_conflict)
+        handles = run.loop_thread.call(
+            _submit, run, list(tasks), terms, copy_context(), parent, group, fail_fast
+        )
         if run.is_durable and not run.loop_thread.is_current():
             run.loop_thread.wait(run.flush, None)
         return handles
@@ -201,12 +230,13 @@ class Submitting:
         deadline: Duration | None = None,
         max_parallel: int | None = None,
         name: str | None = None,
+        on_conflict: OnConflict = "wait",
     ) -> Waitable[RunResult]:
         """Run tasks together and wait for all of them: `result = await rt.run([...])`.
 
         One failure leaves the others alone, unless `fail_fast`. At the `deadline` every task that
-        has not ended is timed out. Cancelling the caller cancels the tasks. At most `max_parallel`
-        of them run at once; `why` calls that limit `slots of NAME`.
+        has not ended is timed out. Cancelling the caller cancels the tasks. `max_parallel`, `name`
+        and `on_conflict` are those of `submit_all`.
         """
         run, parent = self._submits_to()
         if isinstance(tasks, Task) or not isinstance(tasks, Iterable):
@@ -216,8 +246,8 @@ class Submitting:
 
         async def wait() -> RunResult:
             group = run.tasks.fresh_group()
-            limited = _limited(run, listed, name or group, max_parallel)
-            return await _run(run, limited, parent, fail_fast, latest, group)
+            terms = _Terms(name or group, max_parallel, on_conflict)
+            return await _run(run, listed, parent, fail_fast, latest, group, terms)
 
         return Waitable(run.loop_thread, wait, "run()")
 
@@ -255,7 +285,7 @@ class Submitting:
                     task_id = fresh_id(run, parent, task_id or name_of(agent))
                 tasks.append(Task(task_id, agent, args=(item,), **own))
             group = run.tasks.fresh_group()
-            return list((await _run(run, tasks, parent, False, None, group)).outcomes)
+            return list((await _run(run, tasks, parent, False, None, group, _Terms())).outcomes)
 
         return Waitable(run.loop_thread, mapped, "map()")
 
@@ -265,18 +295,61 @@ def fresh_id(run: SubmitRun, parent: Parent | None, name: str) -> str:
     return run.tasks.ids.next(name, "-") if parent is None else parent.fresh_id(name)
 
 
-def _limited(run: SubmitRun, tasks: list[Task], name: str, max_parallel: int | None) -> list[Task]:
-    """The tasks, with a claim on a counted resource that only they share."""
-    if max_parallel is None:
-        return tasks
-    if type(max_parallel) is not int or max_parallel < 1:
-        raise InvalidOption(
-            f"max_parallel is {max_parallel!r}; it must be a whole number, 1 or more"
+class _Terms(NamedTuple):
+    """On which terms tasks are submitted together."""
+
+    name: str = ""
+    max_parallel: int | None = None
+    on_conflict: OnConflict = "wait"
+
+
+def _submit(
+    run: SubmitRun,
+    tasks: list[Task],
+    terms: _Terms,
+    context: Context,
+    parent: Parent | None,
+    group: str,
+    fail_fast: bool,
+    deadline: float | None = None,
+) -> list[Handle[Any]]:
+    """Submit tasks on these terms. On the loop's thread."""
+    if terms.on_conflict not in ("wait", "refuse"):
+        raise InvalidOption(f"on_conflict is {terms.on_conflict!r}; it can be 'wait' or 'refuse'")
+    if terms.on_conflict == "refuse":
+        own = _with_ancestors(run, parent)  # children may claim what these hold
+        holders = [(each.task_id, each.task.claims) for each in run.tasks if each.outcome is None]
+        holders += [(each.task_id, each.claims) for each in run.running() if each.stopping]
+        refuse_conflicts(
+            [run.preparation.prepare(each).task for each in tasks],
+            [each for each in holders if each[0] not in own],
+            fold_case=run.preparation.fold_case,
         )
-    if max_parallel >= len(tasks):
+    limited = _limited(run, tasks, terms)
+    return run.submit(limited, context, parent, group, fail_fast, deadline)
+
+
+def _with_ancestors(run: SubmitRun, parent: Parent | None) -> set[str]:
+    found: set[str] = set()
+    task_id = None if parent is None else parent.task.id
+    while task_id is not None and task_id not in found:
+        found.add(task_id)
+        above = run.tasks.named(task_id).parent
+        task_id = None if above is None else above[0]
+    return found
+
+
+def _limited(run: SubmitRun, tasks: list[Task], terms: _Terms) -> list[Task]:
+    """The tasks, with a claim on a counted resource that only they share."""
+    most = terms.max_parallel
+    if most is None:
         return tasks
-    resource = f"slots of {name}"
-    run.take_in(s.Define(resource, max_parallel))
+    if type(most) is not int or most < 1:
+        raise InvalidOption(f"max_parallel is {most!r}; it must be a whole number, 1 or more")
+    if most >= len(tasks):
+        return tasks
+    resource = f"slots of {terms.name}"
+    run.take_in(s.Define(resource, most))
     slot = uses(resource)
     return [task.replace(claims=(*task.claims, slot)) for task in tasks]
 
@@ -288,14 +361,15 @@ async def _run(
     fail_fast: bool,
     deadline: float | None,
     group: str,
+    terms: _Terms,
 ) -> RunResult:
     began = run.now()
-    handles = run.submit(tasks, copy_context(), parent, group, fail_fast, deadline)
+    handles = _submit(run, tasks, terms, copy_context(), parent, group, fail_fast, deadline)
     try:
         await run.ends(handles)
     except BaseException:
-        # Its only caller has stopped waiting: nobody would ever see what becomes of it.
-        run.cancel_group(group, "nobody waits for it any more")
+        # Its only caller has stopped waiting, so its outcomes would never be seen.
+        run.cancel_group(group, "its caller no longer waits for it")
         raise
     outcomes = outcomes_of(handles)
     fatal = run.take_fatal(each.task_id for each in outcomes)
