@@ -263,7 +263,7 @@ class TaskContext(Submitting):
         self._run.loop_thread.call(self._run.rates.hold, rate, seconds(duration, "duration"))
 
     def ask(self, question: str) -> Waitable[str]:
-        """Ask a person; the answer comes through `rt.answer()`. The task holds no slot meanwhile."""
+        """Ask a person; `rt.answer()` brings the answer. Meanwhile the task holds no slot."""
         if not isinstance(question, str) or not question.strip():
             raise InvalidOption(f"a question is text, not {question!r}")
         return self._wait("ctx.ask()", lambda: self._run.requests.ask(self, question))

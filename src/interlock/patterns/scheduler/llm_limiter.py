@@ -128,7 +128,7 @@ class LLMLimiter(_LimitedCalls):
 
     def _open_queue(self, model: Any) -> str:
         name = model if isinstance(model, str) else ""
-        self._allowance.open_lane(name, *self._quotas)
+        self._allowance.open_queue(name, *self._quotas)
         return name
 
     @contextmanager
@@ -170,11 +170,11 @@ class LLMLimiter(_LimitedCalls):
     ) -> None:
         """Give a model quotas of its own, at any time; what has been used still counts."""
         quotas = _per_minute(requests_per_minute, tokens_per_minute)
-        self._allowance.change_lane(model, *quotas)
+        self._allowance.change_queue(model, *quotas)
 
     def hold(self, duration: Duration, model: str = "") -> None:
         """Start no call to a model for some time, as after a Retry-After."""
-        self._allowance.open_lane(model, *self._quotas)
+        self._allowance.open_queue(model, *self._quotas)
         self._allowance.hold(model, seconds(duration))
 
     def waiting(self) -> dict[str, int]:
@@ -183,7 +183,7 @@ class LLMLimiter(_LimitedCalls):
 
     def why(self, model: str = "") -> str:
         """Explain why the next call to a model has to wait; empty if it does not."""
-        self._allowance.open_lane(model, *self._quotas)
+        self._allowance.open_queue(model, *self._quotas)
         return "\n".join(self._allowance.why(model))
 
     def close(self) -> None:

@@ -1,11 +1,12 @@
-"""Circuit breakers: fed by how attempts end, they ration who may start.
+"""Circuit breakers: after failures in a row, no more attempts start for a while.
 
     closed ── `failures` in a row ──▶ open ── `cool_down` ──▶ half-open ── one succeeds ──▶ closed
                                        ▲                          │
                                        └────── it does not ───────┘
 
-A breaker is a counted resource of which there is always enough, until it gives out nothing, or
-one, more. So `why` explains it, and a child goes on the ticket of its parent.
+A breaker is a counted resource. Closed, it has more than enough; open, it gives out nothing more;
+half-open, one more. So the kernel needs no rule for breakers, `why` explains them like any other
+resource, and a child may use what its parent holds.
 """
 
 from __future__ import annotations
@@ -24,18 +25,21 @@ from interlock.runtime.kernel_driver import KernelDriver
 from interlock.runtime.turn import Decision
 
 ENOUGH = 10**9
-"""How many may run through a closed breaker."""
+"""The capacity of a closed breaker."""
 
 
 class _Breaker:
-    """One of them, and where it stands."""
+    """A breaker and its state."""
 
     def __init__(self, rule: Breaker) -> None:
         self.rule = rule
         self.failures = 0
         self.last = ""
         self.fence = 0
-        """Attempts with this token, or an older one, say nothing about how things are now."""
+        """Attempts with this token or an older one started before the last change of state.
+
+        How they end says nothing about the resource now.
+        """
         self.told: OpenBreaker | None = None
         """None: it is closed."""
         self.timer: asyncio.TimerHandle | None = None
@@ -70,10 +74,10 @@ class Breakers:
         else:
             known.rule = rule
 
-    # -- what attempts say ------------------------------------------------------------------
+    # -- endings of attempts ----------------------------------------------------------------
 
     def reported(self, reports: Iterable[s.Ended | s.Gone]) -> None:
-        """Attempts have ended. Before the kernel knows: it would start the next ones."""
+        """Attempts have ended. To be called before the kernel hears it and starts the next ones."""
         for report in reports:
             if isinstance(report, s.Ended):
                 error = report.error
@@ -93,7 +97,7 @@ class Breakers:
             elif isinstance(each, do.Stop):
                 stopped[each.task_id] = each.token
             elif isinstance(each, (Outcome, do.Change)) and each.task_id in stopped:
-                # What was cancelled says nothing. What ran out of its time does.
+                # A cancelled attempt says nothing about the resource. A timed-out one does.
                 cancelled = isinstance(each, Outcome) and each.status is not State.TIMED_OUT
                 succeeded = None if cancelled else False
                 self._count(stopped.pop(each.task_id), succeeded, "it ran out of time")
@@ -102,7 +106,9 @@ class Breakers:
         claims = self._claims_of(task_id)
         if claims is not None:
             return claims
-        assert isinstance(stimulus, s.Submit)  # it starts at once, and has no handle yet
+        assert isinstance(
+            stimulus, s.Submit
+        )  # it starts in the turn in which it is submitted, and has no handle yet
         return next(task.claims for task in stimulus.tasks if task.id == task_id)
 
     def _enter(self, token: int, grant: int, claims: tuple[Claim, ...]) -> None:
@@ -111,7 +117,7 @@ class Breakers:
                 self._through.setdefault(token, {})[claim.resource] = grant
 
     def _count(self, token: int, succeeded: bool | None, text: str) -> None:
-        """One that ran through breakers has ended; None: without saying how things are."""
+        """An attempt that holds breakers has ended; None: it says nothing about the resource."""
         for name, grant in self._through.pop(token, {}).items():
             breaker = self._all[name]
             told = breaker.told
@@ -128,7 +134,7 @@ class Breakers:
             if told is not None or breaker.failures >= breaker.rule.failures:
                 self._open(name, breaker, self._driver.now() + breaker.rule.cool_down)
 
-    # -- what follows -----------------------------------------------------------------------
+    # -- changes of state -------------------------------------------------------------------
 
     def _open(self, name: str, breaker: _Breaker, until: float) -> None:
         breaker.fence = self._latest
@@ -151,7 +157,7 @@ class Breakers:
         self._driver.take_in(s.Throttle(name))
 
     def take_up(self, name: str, told: OpenBreaker) -> None:
-        """It was open when the run was left."""
+        """The breaker was open when the run was interrupted: open it for the rest of that time."""
         breaker = self._all.get(name)
         if breaker is not None:
             breaker.failures, breaker.last = told.failures, told.last

@@ -1,4 +1,4 @@
-"""The limits of a run, sorted by what holds them."""
+"""The limits that a Runtime was given: checked, and sorted by the part that applies them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ MaxParallel = int | Auto | Literal["auto"]
 
 
 class Limits(NamedTuple):
-    """What a Runtime was given."""
+    """Limits by the part that applies them."""
 
     slots: int
     auto: Auto | None
     gate: Gate | None
     capacities: dict[str, int]
-    """Those of breakers included."""
+    """Including those of breakers."""
     rates: dict[str, Rate]
     breakers: dict[str, Breaker]
 
@@ -31,7 +31,7 @@ def parse_limits(
     limits: Mapping[str, Rate | Breaker] | None,
     gate: Gate | None,
 ) -> Limits:
-    """The limits of a run; raises for what is none."""
+    """Check the limits of a run and sort them; raises InvalidOption."""
     slots = slots_of(max_parallel)
     capacities, rates, breakers = dict(capacity or {}), {}, {}
     for name, limit in (limits or {}).items():
@@ -49,7 +49,7 @@ def parse_limits(
 
 
 def slots_of(max_parallel: MaxParallel, option: str = "max_parallel") -> int | Auto:
-    """A number, or bounds for one; `option` is what whoever gave it calls it."""
+    """Check a number of slots, or bounds for it; errors name the `option` it was given as."""
     if max_parallel == "auto":
         return Auto()
     if isinstance(max_parallel, Auto):
@@ -60,7 +60,7 @@ def slots_of(max_parallel: MaxParallel, option: str = "max_parallel") -> int | A
 
 
 def check_gate(gate: Gate | None) -> Gate | None:
-    """The gate, if it is one."""
+    """Return the gate, or raise InvalidOption."""
     if gate is not None and not isinstance(gate, Gate):
         raise InvalidOption(f"gate is {gate!r}; write Gate(cpu=90, memory=80)")
     return gate

@@ -1,4 +1,4 @@
-"""Who waits to be let through a rate outside of a run, in which order, and for what."""
+"""Calls that wait for a quota outside of a run, in the order in which they came."""
 
 from __future__ import annotations
 
@@ -9,72 +9,72 @@ from interlock.kernel.meters import Meter
 from interlock.model.limits import Quota
 
 PATIENCE = 1.0
-"""Seconds after which somebody whose turn it is, and who does not come, is passed."""
+"""Seconds after which a waiter that is next and does not react is passed over."""
 
 
 class QuotaWaiter:
-    """Somebody who wants to be let through."""
+    """A call that waits, on an event loop or in a thread."""
 
-    __slots__ = ("behind_strangers", "due", "home", "lane", "since", "tokens", "wake", "went")
+    __slots__ = ("behind_others", "due", "queue", "since", "tokens", "waits_on", "wake", "went")
 
     def __init__(
-        self, lane: QuotaQueue, tokens: int, home: object, wake: Callable[[], object]
+        self, queue: QuotaQueue, tokens: int, waits_on: object, wake: Callable[[], object]
     ) -> None:
-        self.lane = lane
+        self.queue = queue
         self.tokens = tokens
-        self.home = home
-        """The loop or the thread that it waits on."""
+        self.waits_on = waits_on
+        """The event loop or the thread that it waits on."""
         self.wake = wake
         self.since = self.went = math.inf
         self.due = math.inf
-        """When it is to go, once it knows that it is next."""
-        self.behind_strangers = False
-        """Whether somebody came before it who waits on another loop or thread."""
+        """When it may proceed, once it has seen that it is next."""
+        self.behind_others = False
+        """Whether a waiter before it waits on another loop or thread."""
 
 
 class QuotaQueue:
-    """What has quotas and a line of its own: a model."""
+    """The quotas of one model, and the calls that wait for them."""
 
     def __init__(self, name: str, requests: Quota | None, tokens: Quota | None) -> None:
         self._name = name or "calls"
         self.gate = Meter(f"{self._name} (Retry-After)", 1, 1.0)
-        """Nothing is taken from it; it is closed while a Retry-After is to be obeyed."""
+        """Nothing is taken from it; it is closed while a Retry-After is in force."""
         self.requests: Meter | None = None
         self.tokens: Meter | None = None
-        self.line: dict[QuotaWaiter, None] = {}
-        """Who waits, oldest first."""
+        self.waiters: dict[QuotaWaiter, None] = {}
+        """Waiting calls, oldest first; a dict, because any of them may leave."""
         self.change(requests, tokens)
 
     def change(self, requests: Quota | None, tokens: Quota | None) -> None:
-        """Change the quotas; what was used up stays so."""
+        """Change the quotas; amounts in use stay in use."""
         self.requests = _changed(self.requests, f"{self._name} (requests)", requests)
         self.tokens = _changed(self.tokens, f"{self._name} (tokens)", tokens)
 
-    def join(self, ask: QuotaWaiter, now: float) -> None:
-        """Stand at the end of the line."""
-        last = next(reversed(self.line), None)
+    def join(self, waiter: QuotaWaiter, now: float) -> None:
+        """Append a waiter."""
+        last = next(reversed(self.waiters), None)
         if last is not None:
-            ask.behind_strangers = last.behind_strangers or last.home is not ask.home
-        ask.since = now
-        self.line[ask] = None
+            waiter.behind_others = last.behind_others or last.waits_on is not waiter.waits_on
+        waiter.since = now
+        self.waiters[waiter] = None
 
     def next(self, now: float, late: set[object]) -> QuotaWaiter | None:
-        """Whose turn it is: the oldest on a loop or thread that comes when it is its turn."""
-        for ask in self.line:
-            if ask.due + PATIENCE < now:
-                late.add(ask.home)  # the loop is blocked, or nobody runs it any more
-            if ask.home not in late:
-                return ask
+        """The oldest waiter whose loop or thread reacts; loops that do not are added to `late`."""
+        for waiter in self.waiters:
+            if waiter.due + PATIENCE < now:
+                late.add(waiter.waits_on)  # the loop is blocked, or has stopped running
+            if waiter.waits_on not in late:
+                return waiter
         return None
 
     def call_next(self, now: float, late: set[object]) -> None:
-        """Tell whoever's turn it is to look."""
-        while (ask := self.next(now, late)) is not None:
-            ask.due = min(ask.due, now)
+        """Wake up the waiter that is next."""
+        while (waiter := self.next(now, late)) is not None:
+            waiter.due = min(waiter.due, now)
             try:
-                ask.wake()
-            except RuntimeError:  # its loop was closed: it will never come
-                del self.line[ask]
+                waiter.wake()
+            except RuntimeError:  # its loop was closed: it will never proceed
+                del self.waiters[waiter]
             else:
                 return
 

@@ -1,4 +1,4 @@
-"""The rates of a run, held up and changed while it goes on."""
+"""The rates of a run, closed for a while or changed while it goes on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from interlock.runtime.limits.options import quotas
 
 
 class Rates:
-    """Rates by name; each is one or two quotas for the kernel."""
+    """Rates by name. To the kernel each is one or two quotas: requests and tokens."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class Rates:
         return rate
 
     def windows(self) -> dict[str, float]:
-        """What the kernel calls the parts of all of them, and their windows in seconds."""
+        """The windows of all quotas in seconds, by the names that the kernel uses."""
         return {
             quota: window
             for name, rate in self._rates.items()
@@ -39,7 +39,7 @@ class Rates:
         }
 
     def hold(self, name: str, duration: float) -> None:
-        """Let nobody take from a rate for some time."""
+        """Close a rate for some time: nothing can be taken from it."""
         for quota in quotas(name, self.named(name)):
             self._driver.take_in(s.HoldRate(quota, self._driver.now() + duration))
 

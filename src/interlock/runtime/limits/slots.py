@@ -1,4 +1,4 @@
-"""How many slots there are now: what was asked for, as far as the load of the machine allows."""
+"""How many slots there are now: `max_parallel`, reduced by the load of the machine."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from interlock.runtime.kernel_driver import KernelDriver
 from interlock.runtime.machine import LoadMeter
 
 _EVERY = 0.25
-"""Seconds from one look at the load to the next."""
+"""Seconds between two measurements of the load. This is polling: no system reports its load."""
 
 Throttled = ClosedGate | LoadedMachine
 
 
 class SlotControl:
-    """Looks at the load before something may start, and while somebody waits for it to fall."""
+    """Measures the load before a task may start, and while tasks wait for the load to fall.
+
+    While the load reduces nothing, or no task waits, nothing is measured.
+    """
 
     def __init__(
         self,
@@ -35,13 +38,13 @@ class SlotControl:
         self._kernel = kernel
         self._make_meter = meter
         self._meter: LoadMeter | None = None
-        """Made at once where it is needed: CPU use is measured from then on."""
+        """Made at once if it is needed: CPU use is measured from then on."""
         self._auto = auto
         self._gate = gate
         self._level = auto.least if auto is not None else 0
         self._load = Load(None, 0.0)
         self._told: tuple[int, Throttled] | None = None
-        """To how many slots the kernel was told to keep, and why."""
+        """The number of slots that the kernel was told, and why."""
         self._due = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self.is_watching = auto is not None or gate is not None
@@ -49,7 +52,7 @@ class SlotControl:
             self._meter = meter()
 
     def look(self) -> None:
-        """Measure, at most every quarter of a second, and have the kernel know what follows."""
+        """Measure, at most every quarter of a second, and tell the kernel the number of slots."""
         now = self._driver.now()
         if now < self._due:
             return
@@ -69,19 +72,20 @@ class SlotControl:
             return
         level, because = self._told
         if told is not None and told[0] == level and type(told[1]) is type(because):
-            self._told = told  # the figures have changed, which is no news
+            self._told = told  # only the figures have changed, which is not worth an event
         else:
             self._driver.take_in(s.Throttle("slots", level, because=because))
 
     def _found(self, now: float) -> tuple[int, Throttled] | None:
-        """How many slots the load allows, and why; None where it is in nobody's way."""
+        """How many slots the load allows, and why; None if it does not reduce them."""
         found: tuple[int, Throttled] | None = None
         auto, gate, load, level = self._auto, self._gate, self._load, self._level
         if auto is not None and level < auto.most:
             bounds = auto.least, auto.most
             found = level, LoadedMachine(level, *bounds, load, auto.cpu, auto.memory, now)
         if gate is not None and not gate.lets_through(load):
-            # One may always run, or nothing would ever end. What will not stop is not counted.
+            # One may always run, or the load might never fall. Attempts that will not stop are not
+            # counted: they would keep this one out for ever.
             one = 1 + sum(each.zombie for each in self._alive())
             if found is None or one <= level:
                 told = self._told[1] if self._told is not None else None
@@ -92,10 +96,10 @@ class SlotControl:
     def _alive(self) -> list[Alive]:
         return [each for each in self._kernel.alive() if each.holds_slot]
 
-    # -- while somebody waits ---------------------------------------------------------------
+    # -- while tasks wait -------------------------------------------------------------------
 
     def keep_looking(self) -> None:
-        """Look again soon, if the load is in somebody's way."""
+        """Measure again soon, if a task waits because of the load."""
         if self._told is not None and self._timer is None and self._kernel.anyone_waits():
             wait = max(0.0, self._due - self._driver.now())
             self._timer = self._driver.later(wait, self._look_again)
@@ -116,7 +120,7 @@ class SlotControl:
         """Change how many slots there can be."""
         if isinstance(slots, Auto):
             self._auto, self._level = slots, max(slots.least, min(len(self._alive()), slots.most))
-            self._again()  # first: it is not to start more than the load allows
+            self._again()  # first, so that no more tasks start than the load allows
             self._driver.take_in(s.SetCapacity("slots", slots.most))
         else:
             self._driver.take_in(s.SetCapacity("slots", slots))
@@ -135,7 +139,7 @@ class SlotControl:
         self._tell(self._driver.now())
 
     def refreshed(self, found: Explanation) -> Explanation:
-        """The same explanation with the figures of the last look."""
+        """The same explanation with the figures of the last measurement."""
         if self._told is None:
             return found
         reasons = tuple(
