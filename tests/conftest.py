@@ -19,11 +19,11 @@ from interlock.journal.sqlite import SqliteJournal
 from interlock.testing.replay import replay
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # A shell starts jobs in the background deaf to Ctrl-C, and they hand that on to their children.
+    # A shell starts background jobs with Ctrl-C ignored, and their children inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# A judgement must depend on the commit alone: examples are the same in every run, and nothing
-# fails for having been slow. HYPOTHESIS_PROFILE=explore looks for new examples instead.
+# A result must depend on the commit alone: examples are the same in every run, and no test fails
+# for being slow. HYPOTHESIS_PROFILE=explore looks for new examples instead.
 settings.register_profile(
     "fixed",
     derandomize=True,
@@ -42,14 +42,14 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, and so the workspace of every Runtime, belongs to the test alone."""
+    """A folder for the test alone; it is the current folder, and so the default workspace."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """An async test runs on an event loop of its own, and leaves nothing running on it."""
+    """Run an async test on an event loop of its own, on which it may leave nothing running."""
     test = pyfuncitem.obj
     if not inspect.iscoroutinefunction(test):
         return None
@@ -66,7 +66,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 @pytest.fixture(autouse=True)
 def _every_journal_replays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Whatever journal a test makes: a fresh kernel decides as it says. A damaged one is left."""
+    """Replay every journal that a test makes; a damaged one is skipped."""
     made: dict[Path, None] = {}
     make = SqliteJournal.__init__
 

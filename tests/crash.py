@@ -1,4 +1,4 @@
-"""What a kill would leave of a journal, without the kill: a copy of its files at that moment."""
+"""What a kill leaves of a journal, without the kill: a copy of its files at that moment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from interlock import Runtime, TaskContext
 
 
 def left_by_a_kill(journal: Path) -> Path:
-    """A copy of a journal as it is on disk now, beside it. Whoever opens it finds a cut-off run."""
+    """A copy of a journal as it is on disk now, beside it. It holds an interrupted run."""
     count = 1
     while (copy := journal.with_name(f"{journal.stem}-{count}.db")).exists():
         count += 1
@@ -32,7 +32,7 @@ class _Killed(Exception):
 async def killed(
     journal: Path, program: Callable[[Runtime], Awaitable[object]], **options: Any
 ) -> Path:
-    """Run a program that returns in the middle of its run; what a kill at that moment leaves."""
+    """Run a program that returns in the middle of its run; returns what a kill leaves then."""
     copy = journal
     try:
         async with Runtime(journal=journal, **options) as rt:
@@ -46,7 +46,7 @@ async def killed(
 
 
 class Stay:
-    """An agent that begins and does not end before it is told to. One for each test."""
+    """An agent that starts and does not end until it is told to. Use one for each test."""
 
     def __init__(self) -> None:
         self.began = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Who may import whom: the room table of docs/architecture.md, and the check that it holds.
+"""Which room may import which: the room table of docs/architecture.md, and the check that it holds.
 
 Every import counts, also those inside functions, under TYPE_CHECKING, relative ones, and modules
 named by text (`import_module("interlock.runtime")`). `make layering` prints what is wrong.

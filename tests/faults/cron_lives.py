@@ -1,7 +1,8 @@
-"""A scheduler that lives, dies and lives again on one journal; and the truth about its jobs.
+"""A cron scheduler that is started, crashed and started again on one journal, with its jobs.
 
-A real SQLite file on the virtual loop. What agents do is noted outside of it. A life ends with its
-program or with a crash; time goes on between lives.
+The journal is a real SQLite file on the virtual loop. What agents do is recorded outside of it. A
+*life* is one process of the scheduler: it ends with its program or with a crash. Time goes on
+between lives.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ T = TypeVar("T")
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
 
-class Visit(NamedTuple):
+class JobFact(NamedTuple):
     """Something that an agent did: `began` or `ended`."""
 
     life: int
@@ -36,14 +37,14 @@ class Visit(NamedTuple):
 
 
 class Lives:
-    """One journal, and all that happened."""
+    """One journal, and all that happened on it."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "cron.db"
-        self.visits: list[Visit] = []
+        self.visits: list[JobFact] = []
         self.life = 0
         self.down = timedelta(seconds=0.25)
-        """How long nobody lives between two lives."""
+        """The time between two lives."""
         self.began = NOON
         self._journal: SqliteJournal | None = None
 
@@ -85,7 +86,7 @@ class Lives:
         return self._journal
 
     def agent(self, seconds: float) -> Callable[[TaskContext], Awaitable[str]]:
-        """One that takes so long."""
+        """An agent that works for so long."""
 
         async def work(ctx: TaskContext) -> str:
             self._note(ctx.task.id, "began")
@@ -97,9 +98,9 @@ class Lives:
 
     def _note(self, task: str, what: str) -> None:
         loop = asyncio.get_running_loop()
-        if not (isinstance(loop, VirtualLoop) and loop.crashed):  # the dead do nothing
+        if not (isinstance(loop, VirtualLoop) and loop.crashed):  # a dead process does nothing
             minute = (self.now() - NOON) / timedelta(minutes=1)
-            self.visits.append(Visit(self.life, task, what, minute))
+            self.visits.append(JobFact(self.life, task, what, minute))
 
     def minutes(self, what: str = "began") -> list[float]:
         """When something was done."""

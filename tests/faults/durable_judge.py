@@ -1,4 +1,4 @@
-"""What must hold of a durable world, judged by its truth and by what its journal says.
+"""What must hold of a durable world, judged by its facts and by its journal.
 
 The numbers are those of the statements in docs/architecture.md.
 """
@@ -23,11 +23,11 @@ from tests.faults.durable_world import DOWN, RATE, DurableWorld, Fact
 _ENDS = (Kind.SETTLED, Kind.REUSED)
 _PROMISES = ("submitted", "cancelled", "answered", "told")
 _A_MOMENT = 0.05
-"""What is granted has its effect some commits later: 1 ms each, or 10 if the first try fails."""
+"""A grant takes effect some commits later: 1 ms each, or 10 if the first try fails."""
 
 
 def violations(world: DurableWorld, *, late: float = _A_MOMENT) -> Iterator[str]:
-    """Everything that should not be, when the program has ended.
+    """Every rule that was broken, once the program has ended.
 
     `late` is how long the disk may have kept an effect waiting, in seconds.
     """
@@ -36,7 +36,7 @@ def violations(world: DurableWorld, *, late: float = _A_MOMENT) -> Iterator[str]
     yield from _done_is_done(facts)
     yield from _tokens_grow(facts)
     yield from _rates(facts, late)
-    # A crash may come when the run is closed: what did not succeed is then tried in another one.
+    # A crash may come after the run was closed: what did not succeed is then tried in a new run.
     for run_id in dict.fromkeys(fact.run for fact in facts):
         own = [fact for fact in facts if fact.run == run_id]
         yield from _told_is_over(own)
@@ -50,7 +50,7 @@ def violations(world: DurableWorld, *, late: float = _A_MOMENT) -> Iterator[str]
 
 
 def lost(world: DurableWorld) -> Iterator[str]:
-    """What the journal should have and has not, or not as it should; also just after a crash."""
+    """What is missing or wrong in the journal; may also be checked right after a crash."""
     known: set[tuple[str, str]] = set()
     started: set[int] = set()
     if world.path.exists():
@@ -65,7 +65,7 @@ def lost(world: DurableWorld) -> Iterator[str]:
 
 
 def _what(event: Event) -> tuple[str, str]:
-    """An event in the words of the truth."""
+    """An event in the words of the facts."""
     if event.kind in _ENDS:
         return str(event.data.status), event.task_id
     return "answered" if isinstance(event.data, s.Answer) else event.kind, event.task_id
@@ -106,7 +106,7 @@ def _told_is_over(facts: Iterable[Fact]) -> Iterator[str]:
 
 
 def _tokens_grow(facts: Iterable[Fact]) -> Iterator[str]:
-    """3: no token twice, and every life goes on above those before."""
+    """3: no token twice, and every life continues above the tokens before it."""
     seen: set[int] = set()
     life, below = 0, 0
     for fact in facts:
@@ -120,7 +120,7 @@ def _tokens_grow(facts: Iterable[Fact]) -> Iterator[str]:
 
 
 def _attempts(facts: Iterable[Fact]) -> Iterator[str]:
-    """11: as many tries as the task has, and those that were cut off apart."""
+    """11: no more attempts than the task has; those cut off by a crash count apart."""
     ran: Counter[tuple[str, int]] = Counter()
     for fact in facts:
         if fact.what == "ran":
@@ -136,7 +136,7 @@ def _attempts(facts: Iterable[Fact]) -> Iterator[str]:
 
 
 def _rates(facts: Iterable[Fact], late: float) -> Iterator[str]:
-    """10: a window knows nothing of lives."""
+    """10: the window of a rate spans lives."""
     took: list[float] = []
     for fact in facts:
         if fact.what == "took":
@@ -148,7 +148,7 @@ def _rates(facts: Iterable[Fact], late: float) -> Iterator[str]:
 
 
 def _times(facts: Iterable[Fact], late: float) -> Iterator[str]:
-    """12, 13: nor do backoffs and deadlines."""
+    """12, 13: backoffs and deadlines span lives."""
     failed: dict[tuple[str, int], float] = {}
     submitted: dict[str, Fact] = {}
     told: set[str] = set()
@@ -165,7 +165,7 @@ def _times(facts: Iterable[Fact], late: float) -> Iterator[str]:
         elif fact.what == "told" and fact.task not in told:
             told.add(fact.task)
             if fact.more[0] == State.TIMED_OUT and fact.task in submitted:
-                # It may be over while nobody lives.
+                # The deadline may pass between two lives.
                 first = submitted[fact.task]
                 until = first.at + DEADLINE + (fact.life - first.life) * DOWN + late
                 if fact.at > until:
@@ -173,7 +173,7 @@ def _times(facts: Iterable[Fact], late: float) -> Iterator[str]:
 
 
 def _of_a_run(run: Run, events: list[Event]) -> Iterator[str]:
-    """5: one end for each task of a run, when that is closed; and no event is missing."""
+    """5: one end for each task of a closed run, and no event missing."""
     if [event.number for event in events] != list(range(1, len(events) + 1)):
         yield f"run {run.id} has gaps in its events"
     ends = Counter(event.task_id for event in events if event.kind in _ENDS)
@@ -187,12 +187,12 @@ def _of_a_run(run: Run, events: list[Event]) -> Iterator[str]:
 
 
 def _prefixes(run: Run, events: list[Event]) -> Iterator[str]:
-    """2: each prefix can be taken up, and shows all claims of a task granted or none."""
+    """2: each prefix can be resumed, and shows all claims of a task granted or none."""
     past = Past(run.started_at)
     tasks: dict[str, Task] = {}
     holds: dict[str, Task] = {}
     for event in events:
-        past.fold([event])  # would raise at what nobody has submitted
+        past.fold([event])  # Raises at a task that was never submitted.
         if event.kind is Kind.SUBMITTED:
             tasks[event.task_id] = event.data
         elif event.kind is Kind.STARTED:

@@ -1,4 +1,4 @@
-"""Bugs to plant in durable worlds: the judge has to find each of them, and say what it is."""
+"""Bugs planted in durable worlds: the judge must find each of them, and say what it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small durable programs, each about a few things that must survive.
+"""Small durable programs, each about a few things that must survive a crash.
 
 In every life a program submits the same tasks. What its agents return depends on their task alone.
 """
@@ -58,7 +58,7 @@ class ScenarioAgents:
         return answer
 
     async def kills(self, ctx: TaskContext) -> str:
-        """The coordinator does not survive it."""
+        """Crash the coordinator."""
         self._world.ran(ctx)
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
@@ -100,7 +100,7 @@ async def children_and_a_deadline(rt: Runtime, world: DurableWorld) -> None:
 
 async def keys_and_a_cancel(rt: Runtime, world: DurableWorld) -> None:
     agents = ScenarioAgents(world)
-    # The names are others in each life: the key alone says that it is the same.
+    # The names differ in each life: only the key says that it is the same task.
     paid = [rt.submit(agents.step, id=f"pay-{key}-{world.life}", key=key) for key in "kl"]
     unwanted = rt.submit(agents.step, id="unwanted", after=paid)
     await world.acknowledged(rt, "submitted", "unwanted")

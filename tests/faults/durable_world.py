@@ -1,8 +1,9 @@
-"""A world in which a coordinator lives, dies and lives again; and the truth about it.
+"""A world in which a coordinator is started, crashed and started again, and what happened in it.
 
-The real runtime runs on a virtual loop, with a SQLite file that is really there. What happens is
-noted in a list outside of the journal. A life ends with its program or with a crash: then its loop
-is dropped, and what the dead one still does is not noted. Time goes on between lives.
+The real runtime runs on a virtual loop with a real SQLite file. What happens is recorded in a list
+outside of the journal. A *life* is one process of the coordinator. It ends with its program or with
+a crash: then its loop is dropped, and what it still does is not recorded. Time goes on between
+lives.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from tests.simulation.loop_writer import LoopWriter
 SLOTS = 2
 RATE = Quota(2, 5.0)
 DOWN = 0.25
-"""How long nobody lives after a crash, in seconds."""
+"""The time between a crash and the next life, in seconds."""
 PATIENCE = 600.0
-"""A program that takes so many virtual seconds hangs."""
+"""A program that takes longer, in virtual seconds, hangs."""
 
 
 class Fact(NamedTuple):
-    """One thing that really happened."""
+    """One thing that happened, whatever the journal says."""
 
     life: int
     run: str
@@ -45,7 +46,7 @@ Scenario = Callable[[Runtime, "DurableWorld"], Awaitable[None]]
 
 
 class DurableWorld:
-    """One journal, the lives that its coordinators had, and what happened in them."""
+    """One journal, the lives of its coordinators, and what happened in them."""
 
     def __init__(self, folder: Path, scenario: Scenario) -> None:
         folder.mkdir()
@@ -65,7 +66,7 @@ class DurableWorld:
     def live(
         self, disk: FaultyDisk | None = None, faults: Sequence[Fault] = (), *, resume: bool = True
     ) -> VirtualRun[None]:
-        """One life of the program, to its end or to the crash."""
+        """Run the program for one life, to its end or to the crash."""
         self.life += 1
         self._at_work = {}
         self._journal = None
@@ -93,7 +94,7 @@ class DurableWorld:
         return run
 
     def live_on(self) -> None:
-        """Lives without a fault, until one ends well."""
+        """Run one life without a fault, which must end well."""
         run = self.live()
         run.value()
         assert not run.leaked, run.leaked
@@ -108,10 +109,10 @@ class DurableWorld:
         except RuntimeError:  # the Runtime is made before the loop runs
             return self._began
 
-    # -- the truth --------------------------------------------------------------------------
+    # -- the facts --------------------------------------------------------------------------
 
     def note(self, what: str, task: str = "", *more: Any) -> None:
-        """Something has happened; a dead process does nothing any more."""
+        """Record that something happened, unless the loop has crashed."""
         loop = asyncio.get_running_loop()
         if not (isinstance(loop, VirtualLoop) and loop.crashed):
             self.facts.append(Fact(self.life, self._run, self._wall(), what, task, more))
@@ -123,7 +124,7 @@ class DurableWorld:
 
     @contextmanager
     def at_work(self, ctx: TaskContext) -> Iterator[None]:
-        """An agent uses its slot and its claims."""
+        """Record that an agent uses its slot and its claims."""
         for other in self._at_work.values():
             mine = {each.resource for each in ctx.task.claims if each.is_path}
             both = mine & {each.resource for each in other.task.claims}
@@ -143,7 +144,7 @@ class DurableWorld:
             await asyncio.sleep(seconds)
 
     async def acknowledged(self, rt: Runtime, what: str, *tasks: str) -> None:
-        """Wait until what was asked for is durable, and take it for granted from there on."""
+        """Wait until a request is durable, and record that it was acknowledged."""
         await rt.flush()
         for task in tasks:
             self.note(what, task)
@@ -159,11 +160,11 @@ class DurableWorld:
                 group.create_task(hear(each))
 
     def hears(self, outcome: Outcome[Any], key: str | None = None) -> None:
-        """Somebody is told of an outcome."""
+        """Record that a caller was told an outcome."""
         self.note("told", outcome.task_id, str(outcome.status), outcome.result, key)
 
     @property
     def outcomes(self) -> dict[str, tuple[Any, ...]]:
-        """What was told last of each task, by its key if it has one."""
+        """The last outcome told of each task, by its key if it has one."""
         told = (fact for fact in self.facts if fact.what == "told")
         return {fact.more[2] or fact.task: fact.more[:2] for fact in told}

@@ -1,4 +1,4 @@
-"""Kills a coordinator at random moments, starts it again, and has it judged: `make kill-test`.
+"""Kills a coordinator at random moments, starts it again, and judges it: `make kill-test`.
 
 Each life is a fork of this process, which has everything loaded and nothing open, so that a life
 begins within milliseconds; the kill is a real SIGKILL.
@@ -21,9 +21,9 @@ from tests.faults.kill_plants import PLANTS
 from tests.faults.kill_program import lines, live
 
 _RUNS = 3
-"""So many runs share a journal: keys outlive runs, successes are inherited."""
+"""The number of runs that share a journal: keys outlive runs, successes are reused."""
 _LOOK = 5
-"""How many lives it takes until they are judged."""
+"""The journal is judged after so many lives (processes of the coordinator)."""
 
 
 class Tally:
@@ -40,7 +40,7 @@ class Tally:
 
 
 def kill_again_and_again(kills: int, seed: int, most: float | None = None) -> list[str]:
-    """So many kills, or as many as fit into `most` seconds; the violations, with their story."""
+    """Kill so many times, or for `most` seconds; returns the violations with their story."""
     tally, began = Tally(), time.monotonic()
     while tally.kills < kills and (most is None or time.monotonic() - began < most):
         with tempfile.TemporaryDirectory(prefix="interlock-kill-", dir=_in_memory()) as folder:
@@ -64,9 +64,9 @@ def _world(folder: Path, seed: int, tally: Tally, kills: int) -> list[str]:
             ended = _life(folder, seed, number * 1000 + life, inherit, None if last else chance)
             if not ended:
                 tally.kills += 1
-                truth = lines(folder)
-                tally.early += not truth or truth[-1].life != number * 1000 + life
-            # What is lost stays lost, and what ran twice is in the truth: looking is not urgent.
+                facts = lines(folder)
+                tally.early += not facts or facts[-1].life != number * 1000 + life
+            # What is lost stays lost, and what ran twice is in the facts: judging is not urgent.
             if ended or tally.lives % _LOOK == 0:
                 found = list(violations(folder, closed=ended))
                 if found:
@@ -79,7 +79,7 @@ def _world(folder: Path, seed: int, tally: Tally, kills: int) -> list[str]:
 
 
 def _life(folder: Path, seed: int, life: int, inherit: bool, chance: Random | None) -> bool:
-    """One life; False if it was killed before its end."""
+    """Run one life; False if it was killed before its end."""
     sys.stdout.flush()
     begun, begins = os.pipe()
     child = os.fork()
@@ -103,7 +103,7 @@ def _life(folder: Path, seed: int, life: int, inherit: bool, chance: Random | No
 
 
 def _wait(watch: int, begun: int, chance: Random | None) -> None:
-    """Until it is time for the kill: mostly in the middle of the work, often before it began."""
+    """Wait for the moment of the kill: mostly in the middle of the work, often before it."""
     if chance is None:
         select.select([watch], [], [])
     elif chance.random() < 0.25:
@@ -114,12 +114,12 @@ def _wait(watch: int, begun: int, chance: Random | None) -> None:
 
 
 def _in_memory() -> str | None:
-    """Where files cost no time. A kill takes nothing from a file, wherever it is."""
+    """A folder in memory if there is one. A kill loses nothing of a file, wherever it is."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
 def _story(folder: Path) -> list[str]:
-    return ["the truth:", *("  " + "  ".join(map(str, line)) for line in lines(folder))]
+    return ["the facts:", *("  " + "  ".join(map(str, line)) for line in lines(folder))]
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""What must hold after a kill, judged by the truth and by what the journal says."""
+"""What must hold after a kill, judged by the facts and by the journal."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _ENDS = (Kind.SETTLED, Kind.REUSED)
 
 
 def violations(folder: Path, *, closed: bool) -> Iterator[str]:
-    """Everything that should not be; `closed`: no life of the run is to come any more."""
-    truth = lines(folder)
-    yield from _of_the_truth(truth)
+    """Every rule that was broken; `closed`: the run will have no further life."""
+    facts = lines(folder)
+    yield from _of_the_facts(facts)
     journal = folder / "journal.db"
     if not journal.exists():
-        if any(line.what == "ack" for line in truth):
+        if any(line.what == "ack" for line in facts):
             yield "something was acknowledged, and there is no journal"
         return
     with Reader(journal, Codec(RECORDED_TYPES)) as reader:
         earlier: dict[str, Outcome[Any]] = {}
         for run in reader.runs():
-            own = [line for line in truth if line.run == run.id]
+            own = [line for line in facts if line.run == run.id]
             yield from _of_a_run(reader, run, own, earlier)
         if closed:
             run = reader.runs()[-1]
@@ -42,7 +42,7 @@ def violations(folder: Path, *, closed: bool) -> Iterator[str]:
         yield from map(str, replay(journal))
 
 
-def _of_the_truth(truth: list[Line]) -> Iterator[str]:
+def _of_the_facts(facts: list[Line]) -> Iterator[str]:
     told: dict[tuple[str, str], tuple[str, ...]] = {}
     cancelled: set[tuple[str, str]] = set()
     answered: set[str] = set()
@@ -50,7 +50,7 @@ def _of_the_truth(truth: list[Line]) -> Iterator[str]:
     key_of: dict[str, str] = {}
     highest, life_before, earlier = 0, -1, 0
     ran: Counter[tuple[str, str]] = Counter()
-    for line in truth:
+    for line in facts:
         task = (line.run, line.task)
         if line.life != life_before:
             life_before, earlier = line.life, highest
@@ -87,7 +87,7 @@ def _of_the_truth(truth: list[Line]) -> Iterator[str]:
 
 
 def _of_a_run(
-    reader: Reader, run: Run, truth: list[Line], earlier: dict[str, Outcome[Any]]
+    reader: Reader, run: Run, facts: list[Line], earlier: dict[str, Outcome[Any]]
 ) -> Iterator[str]:
     events = list(reader.all_events(run))
     numbers = [event.number for event in events]
@@ -96,20 +96,20 @@ def _of_a_run(
     started = {event.data.token for event in events if event.kind is Kind.STARTED}
     ends = Counter(event.task_id for event in events if event.kind in _ENDS)
     yield from (f"{task} has {count} ends" for task, count in ends.items() if count > 1)
-    yield from _not_lost(events, truth, earlier)
-    for line in truth:
+    yield from _not_lost(events, facts, earlier)
+    for line in facts:
         if line.what == "ran" and int(line.more[0]) not in started:
             yield f"{line.task} ran with token {line.more[0]}, which the journal does not know"
 
 
 def _not_lost(
-    events: list[Event], truth: list[Line], earlier: dict[str, Outcome[Any]]
+    events: list[Event], facts: list[Line], earlier: dict[str, Outcome[Any]]
 ) -> Iterator[str]:
     submitted = {event.task_id for event in events if event.kind is Kind.SUBMITTED}
-    # What an earlier run has done is durable there, and told before it is noted in this one.
+    # What an earlier run did is durable there, and told before it is recorded in this one.
     outcomes = earlier
     outcomes |= {event.task_id: event.data for event in events if event.kind in _ENDS}
-    for line in truth:
+    for line in facts:
         if line.what == "ack" and line.more == ("submitted",) and line.task not in submitted:
             yield f"{line.task} was acknowledged, and is lost"
         if line.what == "told":

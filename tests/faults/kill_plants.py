@@ -1,4 +1,4 @@
-"""Bugs to plant in the coordinator that is killed: the judge has to find each of them."""
+"""Bugs planted in the coordinator that is killed: the judge must find each of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from interlock.runtime.recovery.remembered import Remembered
 
 
 def _slow_disk() -> None:
-    """So that a kill finds something that is not written yet."""
+    """Write slowly, so that a kill finds something that has not been written."""
     write = Store.write
 
     def slowly(store: Store, batches: Sequence[Batch]) -> None:

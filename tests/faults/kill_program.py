@@ -1,4 +1,4 @@
-"""The program that is killed: tasks of every kind, and a truth about them outside of the journal.
+"""The program that is killed: tasks of every kind, and facts about them outside of the journal.
 
 Each thing that really happens is a line in a file: an agent began (`ran`) or had its effect
 (`did`), something was acknowledged (`ack`), an outcome was told (`told`). The line is one write to
@@ -19,14 +19,14 @@ from interlock import Handle, Kind, Outcome, Retry, Runtime, Task, TaskContext
 from interlock.journal.reader import Reader
 
 TRIES = 3
-"""How often those are tried that fail at first."""
+"""The attempts of tasks that fail at first."""
 
 
 class Line(NamedTuple):
     """One thing that happened."""
 
     life: int
-    """Which of the processes."""
+    """The number of the process."""
     run: str
     what: str
     task: str
@@ -34,7 +34,7 @@ class Line(NamedTuple):
 
 
 class Truth:
-    """The file, from the side of the program."""
+    """The file of facts, as the program writes it."""
 
     def __init__(self, folder: Path, life: int) -> None:
         self._file = os.open(folder / "truth", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -47,7 +47,7 @@ class Truth:
 
 
 def lines(folder: Path) -> list[Line]:
-    """The whole truth."""
+    """All facts."""
     path = folder / "truth"
     if not path.exists():
         return []
@@ -56,7 +56,7 @@ def lines(folder: Path) -> list[Line]:
 
 
 class Program:
-    """Submits the same tasks in every life, with other delays."""
+    """Submits the same tasks in every life, with different delays."""
 
     def __init__(self, folder: Path, seed: int, life: int) -> None:
         self._folder = folder
@@ -65,7 +65,7 @@ class Program:
         self._life = life
 
     async def run(self, inherit: bool, begun: Callable[[], object]) -> None:
-        """One life: go on with the last run if it is open, otherwise begin one."""
+        """Run one life: resume the last run if it is open, otherwise start one."""
         journal = self._folder / "journal.db"
         resume: bool | None = None
         if journal.exists():
@@ -91,7 +91,7 @@ class Program:
             rt.submit(self.flaky, id=f"flaky-{number}", retry=Retry(TRIES, 0.01)) for number in "ab"
         ]
         more += [rt.submit(self.block, id=f"block-{n}", after=["first"]) for n in "ab"]
-        # The name is another one in each life: the key alone says that it is the same.
+        # The name differs in each life: only the key says that it is the same task.
         more += [rt.submit(self.step, None, id=f"pay-{n}-{self._life}", key=n) for n in "kl"]
         more += [rt.submit(self.parent, id=f"parent-{n}", retry=Retry(2, 0)) for n in "pq"]
         more.append(rt.submit(self.asks, id="asks"))
@@ -130,7 +130,7 @@ class Program:
         self._truth.tell("told", task_id, outcome.status, outcome.result, outcome.reason)
 
     async def _answer(self, rt: Runtime) -> None:
-        """Answers what is asked, until it has been."""
+        """Answer the questions, until all have been answered."""
         async for event in rt.events():
             if event.kind is Kind.NEEDS_YOU and rt.questions():
                 rt.answer("asks", "blue")
@@ -175,7 +175,7 @@ class Program:
         self._began(ctx)
         own = [Task(f"{ctx.plain_id}-{n}", self.step) for n in "xyz"]
         (await ctx.run(own)).raise_for_failures()
-        await ctx.submit(self.step).result()  # with a name that is made up
+        await ctx.submit(self.step).result()  # with a generated name
         return self._did(ctx)
 
     async def asks(self, ctx: TaskContext) -> str:
@@ -187,7 +187,7 @@ class Program:
 
 
 def live(folder: Path, seed: int, life: int, inherit: bool, begun: Callable[[], object]) -> None:
-    """One life, in a process of its own, to its end."""
+    """Run one life, in a process of its own, to its end."""
     program = Program(folder, seed, life)
     try:
         asyncio.run(program.run(inherit, begun))

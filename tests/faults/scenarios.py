@@ -1,4 +1,4 @@
-"""Small runs, each about one thing, for faults to strike at every step."""
+"""Small runs, each about one thing, into which faults are injected at every step."""
 
 from __future__ import annotations
 

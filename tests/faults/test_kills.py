@@ -41,4 +41,4 @@ def test_a_coordinator_that_is_killed_over_and_over_loses_nothing() -> None:
 def test_the_judge_of_kills_finds_a_planted_bug(plant: str) -> None:
     done = _kill(f"--plant={plant}", "--kills=300", "--seed=7", "--most=60")
     assert done.returncode == 1, f"{plant} was not found: {done.stdout}{done.stderr}"
-    assert "the truth:" in done.stdout
+    assert "the facts:" in done.stdout
