@@ -17,7 +17,7 @@ from interlock import (
     SessionManager,
     TaskContext,
 )
-from interlock.patterns.pool.sessions import Sessions
+from interlock.runtime.session_store import SessionStore
 
 # Each agent notes what it is asked. The first time, the process is killed in the middle of `two`.
 SCRIPT = """
@@ -105,7 +105,7 @@ async def test_an_agent_of_a_resumed_pool_goes_on_in_its_session(workspace: Path
 
 async def test_what_a_task_said_before_it_was_cut_off_is_said_once(workspace: Path) -> None:
     async with Runtime(journal=workspace / "j.db") as rt:
-        before, after = Sessions(), Sessions()
+        before, after = SessionStore(), SessionStore()
         session = await before.create(rt, Session("s", agent_id="a"))
         await before.add_exchange(rt, session, "a#1", "one", "1")
         await before.add_exchange(rt, session, "a#2", "two", "2")
@@ -115,11 +115,11 @@ async def test_what_a_task_said_before_it_was_cut_off_is_said_once(workspace: Pa
         again = after.enter(rt, "s", "a#2")
         assert [each.content for each in again.messages] == ["one", "1"]
         await after.add_exchange(rt, again, "a#2", "two", "2")
-        kept = Sessions().find(rt, "s")
+        kept = SessionStore().find(rt, "s")
         assert kept is not None
         assert [each.content for each in kept.messages] == ["one", "1", "two", "2"]
         await after.delete(rt, "s")
-        assert Sessions().find(rt, "s") is None
+        assert SessionStore().find(rt, "s") is None
         assert list(rt.records("session s").items()) == []
 
 

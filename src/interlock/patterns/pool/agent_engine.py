@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from interlock.errors import (
     AttemptsStillAlive,
@@ -16,20 +15,20 @@ from interlock.errors import (
     UnknownTask,
 )
 from interlock.model.claim import uses
-from interlock.model.duration import Duration, seconds
 from interlock.model.limits import Breaker
 from interlock.model.outcome import Outcome
 from interlock.model.task import Task
 from interlock.patterns.pool.engine_config import AgentFactory, AgentMaker, EngineConfig
 from interlock.patterns.pool.model_breakers import ModelBreakers, breaker_of
 from interlock.patterns.pool.pooled_agent import AgentMessage, PooledAgent
-from interlock.patterns.pool.sessions import Sessions, claim_on, text_of
 from interlock.runtime.context import TaskContext
 from interlock.runtime.handle import Handle
 from interlock.runtime.hosting.host import RuntimeHost
+from interlock.runtime.hosting.runtime_factory import RuntimeFactory
 from interlock.runtime.limits.options import slots_of
 from interlock.runtime.ports import Ports
 from interlock.runtime.runtime import Runtime
+from interlock.runtime.session_store import SessionStore, claim_on, text_of
 from interlock.runtime.within import within
 
 _MAX_OUTCOMES = 1_000
@@ -40,56 +39,43 @@ _ASIDE = "aside"
 OnAnswer = Callable[[AgentMessage, Outcome[Any]], None]
 
 
-class EngineOptions(NamedTuple):
-    """The options of a run, as pools and chats take them."""
-
-    max_concurrent: int
-    journal: str | os.PathLike[str] | None
-    resume: bool | str | None
-    workspace: str | os.PathLike[str]
-    grace: Duration
-    breaker: Breaker | None
-    ports: Ports | None
-
-
 class AgentEngine:
     """Makes agents and sends them messages, as tasks of a Runtime that the first use opens."""
 
     def __init__(
-        self, config: EngineConfig | None, factory: AgentFactory | None, options: EngineOptions
+        self,
+        config: EngineConfig | None,
+        factory: AgentFactory | None,
+        max_concurrent: int,
+        *,
+        breaker: Breaker | None,
+        resume: bool | str | None,
+        ports: Ports | None,
+        **options: Any,
     ) -> None:
         self.maker = AgentMaker(config, factory)
-        self.sessions = Sessions()
-        self.ports = options.ports or Ports()
-        self.resumes = bool(options.resume)
-        self._rule = options.breaker or Breaker()
-        self._options = options._replace(grace=seconds(options.grace, "grace"))
-        self._host = RuntimeHost(self._make, self._opened, what="this pool of agents")
-        self._breakers = ModelBreakers(self._rule)
+        self.sessions = SessionStore()
+        self.ports = ports or Ports()
+        self.resumes = bool(resume)
+        rule = breaker or Breaker()
+        self._breakers = ModelBreakers(rule)
         self._process = f"{self.ports.chance.getrandbits(64):x}"
-        self._make()  # impossible options raise here, not with the first call
+        options |= {
+            "max_parallel": slots_of(max_concurrent, "max_concurrent"),
+            "limits": {breaker_of(model): rule for model in self.maker.config.models},
+            # Messages of one session are answered in the order in which they were sent.
+            "order": "first_come",
+            "on_changed": "rerun",
+            "max_outcomes": _MAX_OUTCOMES,
+            "ports": self.ports,
+        }
+        Runtime(**options, resume=resume)  # impossible options raise here, not with the first call
+        make = RuntimeFactory(resume, **options)
+        self._host = RuntimeHost(make, self._opened, what="this pool of agents")
 
     # -- the run ----------------------------------------------------------------------------
 
-    def _make(self) -> Runtime:
-        options = self._options
-        models = self.maker.config.models
-        return Runtime(
-            max_parallel=slots_of(options.max_concurrent, "max_concurrent"),
-            workspace=options.workspace,
-            journal=options.journal,
-            resume=options.resume,
-            limits={breaker_of(model): self._rule for model in models},
-            # Messages of one session are answered in the order in which they were sent.
-            order="first_come",
-            on_changed="rerun",
-            max_outcomes=_MAX_OUTCOMES,
-            grace=options.grace,
-            ports=self.ports,
-        )
-
     def _opened(self, runtime: Runtime) -> None:
-        self._options = self._options._replace(resume=None)  # later runs are new ones
         self._breakers.attach(runtime, self.maker.config.models)
 
     async def open(self) -> Runtime:

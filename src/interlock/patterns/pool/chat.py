@@ -10,13 +10,13 @@ from interlock.errors import AgentError, InvalidOption
 from interlock.model.duration import Duration, seconds
 from interlock.model.limits import Breaker
 from interlock.model.outcome import State
-from interlock.patterns.pool.agent_engine import AgentEngine, EngineOptions, message_id
+from interlock.patterns.pool.agent_engine import AgentEngine, message_id
 from interlock.patterns.pool.engine_config import AgentFactory, EngineConfig
 from interlock.patterns.pool.pooled_agent import AgentMessage, PooledAgent
-from interlock.patterns.pool.sessions import check_owner
 from interlock.runtime.ports import Ports
 from interlock.runtime.runtime import Runtime
 from interlock.runtime.session import Session
+from interlock.runtime.session_store import check_owner
 
 
 class SessionManager:
@@ -39,8 +39,17 @@ class SessionManager:
         breaker: Breaker | None = None,
         ports: Ports | None = None,
     ) -> None:
-        options = EngineOptions(max_concurrent, journal, resume, workspace, grace, breaker, ports)
-        self.engine = AgentEngine(config, agent_factory, options)
+        self.engine = AgentEngine(
+            config,
+            agent_factory,
+            max_concurrent,
+            breaker=breaker,
+            resume=resume,
+            ports=ports,
+            journal=journal,
+            workspace=workspace,
+            grace=grace,
+        )
         self._agents: dict[str, PooledAgent] = {}
         """By session: two sessions of one agent may have different models."""
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from interlock.errors import AgentError, DuplicateId, FatalError, NotRunning
 from interlock.model.duration import Duration, seconds
 from interlock.model.limits import Breaker
-from interlock.patterns.pool.agent_engine import AgentEngine, EngineOptions, message_id
+from interlock.patterns.pool.agent_engine import AgentEngine, message_id
 from interlock.patterns.pool.agent_status import status_of
 from interlock.patterns.pool.answers import answer, checked, refused_answer, spawn_failure
 from interlock.patterns.pool.engine_config import AgentFactory, EngineConfig, Entry, listed
@@ -50,8 +50,17 @@ class AgentPool:
         breaker: Breaker | None = None,
         ports: Ports | None = None,
     ) -> None:
-        options = EngineOptions(max_concurrent, journal, resume, workspace, grace, breaker, ports)
-        self.engine = AgentEngine(config, agent_factory, options)
+        self.engine = AgentEngine(
+            config,
+            agent_factory,
+            max_concurrent,
+            breaker=breaker,
+            resume=resume,
+            ports=ports,
+            journal=journal,
+            workspace=workspace,
+            grace=grace,
+        )
         """For other systems that use these agents."""
         self._max_concurrent = max_concurrent
         self._agents: dict[str, PooledAgent] = {}

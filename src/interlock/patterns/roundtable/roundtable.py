@@ -14,7 +14,6 @@ from interlock.patterns.pool.agent_engine import escaped
 from interlock.patterns.pool.engine_config import EngineConfig, is_async
 from interlock.patterns.pool.pool import AgentPool
 from interlock.patterns.pool.pooled_agent import AgentMessage
-from interlock.patterns.pool.sessions import text_of
 from interlock.patterns.roundtable.prompt import (
     DiscussionTurn,
     fallback,
@@ -23,6 +22,7 @@ from interlock.patterns.roundtable.prompt import (
 )
 from interlock.runtime.log import LOGGER
 from interlock.runtime.runtime import Runtime
+from interlock.runtime.session_store import text_of
 
 OnTurn = Callable[[dict[str, Any]], object]
 """Called with `{"round": 1, "agent_id": "a", "response": "..."}` as each turn arrives."""

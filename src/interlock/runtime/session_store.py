@@ -1,4 +1,9 @@
-"""Sessions in the records of a journal: which agent each belongs to, and its exchanges."""
+"""Sessions in the records of a journal: which agent each belongs to, and its exchanges.
+
+A session outlives the run, and with a journal the program. An exchange is stored by the attempt
+that had it, before the outcome of its task is. So a crash in between leaves an exchange whose task
+runs again: `enter` takes it back, and it is stored once.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +35,7 @@ class _StoredSession:
         """The task of the last exchange, with its run."""
 
 
-class Sessions:
+class SessionStore:
     """The sessions of one journal: read from it once, and written through."""
 
     def __init__(self) -> None:
