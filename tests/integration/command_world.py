@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import select
+import signal
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -67,7 +69,30 @@ class Pipes:
         poll.register(self._end, 0)  # only of its end
         return bool(poll.poll(seconds * 1000))
 
+    def holders(self) -> list[int]:
+        """The processes that have the pipe open, besides us."""
+        held, found = os.path.realpath(self.held), []
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            if int(name) == os.getpid():
+                continue
+            try:
+                fds = f"/proc/{name}/fd"
+                opened = [os.readlink(f"{fds}/{each}") for each in os.listdir(fds)]
+            except OSError:
+                continue
+            if held in opened:
+                found.append(int(name))
+        return found
+
+    def end_holders(self) -> None:
+        """Kill them: a test that fails leaves nothing running either."""
+        for pid in self.holders():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
     def close(self) -> None:
+        if sys.platform == "linux":
+            self.end_holders()
         os.close(self._end)
 
 
