@@ -1,4 +1,4 @@
-"""A blocking call from async code, on a thread that begins with it and ends with it."""
+"""A blocking call from async code, on a thread that begins and ends with it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ T = TypeVar("T")
 async def in_own_thread(call: Callable[[], T], name: str) -> T:
     """Call something that blocks, with the context variables of this task.
 
-    Not on a pool: its threads may all be busy, and the call would begin at some later moment.
-    Whoever stops waiting is answered at once; the thread, which cannot be ended, goes on.
+    A thread pool would not do: all its threads may be busy, and the call would begin later.
+    Cancelling the caller takes effect at once; the thread cannot be killed and continues.
     """
     loop = asyncio.get_running_loop()
     over = asyncio.Event()
@@ -29,7 +29,7 @@ async def in_own_thread(call: Callable[[], T], name: str) -> T:
             results.append(context.run(call))
         except BaseException as error:  # noqa: BLE001 - raised again, in the waiting task
             errors.append(error)
-        with suppress(RuntimeError):  # the loop was closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop was closed: there is no waiter any more
             loop.call_soon_threadsafe(over.set)
 
     threading.Thread(target=work, name=name, daemon=True).start()
@@ -39,4 +39,4 @@ async def in_own_thread(call: Callable[[], T], name: str) -> T:
             raise errors[0]
         return results[0]
     finally:
-        errors.clear()  # or the error and this frame would keep each other
+        errors.clear()  # or the error and this frame would keep each other alive

@@ -1,4 +1,4 @@
-"""Hosting: who opens a Runtime, who shares it, and when it is closed.
+"""Hosting: when a Runtime is opened and closed, on which loop, and which callers share it.
 
 A `Runtime` is one run inside one `async with` block. The systems in `patterns/` are objects that
 are used without such a block, by several callers at once, on an event loop or in threads. Here is
