@@ -1,4 +1,16 @@
-"""How a run begins and ends: leftovers, backends, signals, grace."""
+"""How a run begins and ends: orphans, backends, signals, grace.
+
+However a run ends, the same five steps follow in this order, because each relies on the one before:
+wait for the tasks or stop them; wait at most `grace` for attempts that do not stop; hold the claims
+of those that still have not (they are orphans now); write what was decided; close the backends and
+the journal. A cancellation that arrives meanwhile stops the tasks, but skips no step.
+
+    leaving the block                   waits for all tasks, then as above
+    leaving it by an exception          cancels all tasks, then as above
+    shutdown()                          lets running attempts finish within its grace, then stops
+    first signal                        the same, and the run can be resumed if it has a journal
+    second signal                       stops everything now
+"""
 
 from __future__ import annotations
 
@@ -22,15 +34,15 @@ from interlock.runtime.recovery.taking_up import take_up
 from interlock.runtime.shell import Shell, ended_by
 from interlock.runtime.signals import Signals, error_for
 
-_LAST_WORDS = 1.0
-"""How long those have to stop whom a shutdown had let go on for its grace, in seconds."""
+_TO_STOP = 1.0
+"""Seconds that attempts have to stop after they had the grace of a shutdown to finish."""
 _AT_ONCE = 0.5
-"""The same after a second signal."""
+"""Seconds that attempts have to stop after a second signal."""
 _NOT_STARTED = (State.BLOCKED, State.WAITING, State.RETRYING)
 
 
 class Lifecycle:
-    """One run from its begin to its end."""
+    """Begins one run and ends it."""
 
     def __init__(
         self,
@@ -42,7 +54,7 @@ class Lifecycle:
     ) -> None:
         self.shell = shell
         self._kernel_options = kernel_options or {}
-        """What a replay has to know."""
+        """Recorded with the start of the run, for a replay."""
         self._when_interrupted = when_interrupted
         self._ports = ports
         self._grace = grace
@@ -51,13 +63,13 @@ class Lifecycle:
         self._signal: int | None = None
         self._interruption: asyncio.Task[None] | None = None
         self._latest = math.inf
-        """When to wait no longer, whatever the grace."""
+        """The time of the loop at which waiting ends, whatever the grace."""
         self._next_look: asyncio.Future[None] | None = None
         self._host: asyncio.Task[object] | None = None
         self._ending = self._closed = False
 
     async def begin(self) -> None:
-        """Open the backends; hold what is left of earlier runs."""
+        """Open the backends, restore a resumed run, and hold the claims of orphans."""
         refuse_to_start_again()
         shell = self.shell
         if shell.disk is not None:
@@ -79,18 +91,18 @@ class Lifecycle:
             self._signals.listen()
 
     def _vacated(self, name: str) -> None:
-        """On whatever thread an attempt of an earlier run came to its end."""
+        """An attempt of an earlier run has ended. Called on any thread."""
         try:
             self.shell.loop.call_soon_threadsafe(self._vacate, name)
         except RuntimeError:
-            return  # this run is over as well, with its loop
+            return  # this run is over as well, and its loop is closed
 
     def _vacate(self, name: str) -> None:
         if not self._closed and self.shell.broken is None:
             self.shell.take_in(s.Vacate(name))
 
     def _orphaned(self, token: int) -> None:
-        """On its own thread: an attempt is gone whose event loop was closed before."""
+        """An attempt is gone, after its event loop was closed. Called on the attempt's thread."""
         orphan = self.shell.attempts.orphans.get(token)
         if orphan is not None:
             orphan.release()
@@ -102,14 +114,15 @@ class Lifecycle:
     # -- the end ----------------------------------------------------------------------------
 
     async def end(self, error: BaseException | None) -> None:
-        """Wait for everything, or cancel it if the block was left by an error; then close.
+        """Wait for all tasks, or cancel them if the block was left by an error; then close.
 
-        Being cancelled meanwhile cancels what runs; it does not leave anything undone.
+        A cancellation meanwhile cancels the tasks; every step of the end is carried out all the
+        same.
         """
         self._ending = True
         try:
             cancelled, alive = await self._wait_for_all(error)
-        except BaseException as bug:  # whatever it is, nothing may be left open
+        except BaseException as bug:  # whatever it is, nothing may stay open
             self.shell.break_off(bug)
             raise
         finally:
@@ -125,9 +138,9 @@ class Lifecycle:
         if error is not None or cancelled is not None:
             self._stop_everything()
         elif self.shell.broken is None and not self.shell.suspended:
-            self.shell.take_in(s.Drain())  # from here on nobody would wait for a new task
+            self.shell.take_in(s.Drain())  # from here on, no code would wait for a new task
         cancelled = await self._wait(self.shell.is_quiet, self._grace) or cancelled
-        # Those that can be killed are being killed now, which takes a moment.
+        # Attempts in processes are being killed now, which takes a moment.
         cancelled = await self._wait(self.shell.attempts.none_killable, _AT_ONCE) or cancelled
         alive = self.shell.attempts.leave_behind()
         return await self._finish(alive) or cancelled, alive
@@ -137,8 +150,8 @@ class Lifecycle:
         if shell.broken is not None or shell.suspended:
             return
         if shell.remembered is not None and shell.remembered.unbound:
-            # The run stays open for tasks that nobody has brought again. What was brought must
-            # not have its one outcome only because the program failed before it was complete.
+            # The program failed before it had submitted all unfinished tasks again, so the run
+            # stays open for them. The others must not be cancelled for that: an outcome is final.
             shell.suspend()
         else:
             shell.take_in(s.Shutdown())
@@ -146,9 +159,9 @@ class Lifecycle:
     async def _wait(
         self, condition: Callable[[], bool], most: float | None, *, in_any_case: bool = False
     ) -> asyncio.CancelledError | None:
-        """Wait for a condition, at most so long, whatever happens; the cancellation, if one came.
+        """Wait for a condition, at most so long; returns the cancellation, if one came.
 
-        The first cancellation stops everything, further ones change nothing.
+        The first cancellation stops all tasks, further ones change nothing.
         """
         loop = self.shell.loop
         cancelled: asyncio.CancelledError | None = None
@@ -167,15 +180,15 @@ class Lifecycle:
         return cancelled
 
     async def _finish(self, alive: list[str]) -> asyncio.CancelledError | None:
-        """Tell all who follow that the run is over, once all that happened is in the journal."""
+        """Let followers of the run end, once everything that happened is in the journal."""
         shell = self.shell
         unbound = () if shell.remembered is None else shell.remembered.unbound
         if unbound:
             shell.log.unbound(unbound)
         elif not shell.events.finished and not shell.suspended:
             shell.note(Kind.RUN_ENDED, "", {"run": shell.run_id, "still_alive": alive})
-        # However urgent it is: what was decided must not be lost. Unless it cannot be written and a
-        # signal says to end: nobody was told of it, and what it is about runs again.
+        # Without a time limit: decisions must not be lost. Unless the journal cannot be written and
+        # a signal asks to end: no caller has been told of them, and their tasks run again.
         cancelled = await self._wait(self._is_written, None, in_any_case=True)
         shell.events.finish()
         return cancelled
@@ -185,7 +198,7 @@ class Lifecycle:
         return self.shell.nothing_to_commit() or gives_up
 
     async def call_off(self, error: BaseException) -> None:
-        """It could not begin: let go of everything. A run that was to be taken up stays open."""
+        """Release everything after a failed start. A run that was to be resumed stays open."""
         remembered = self.shell.remembered
         if remembered is not None and remembered.past is not None:
             self.shell.suspend()
@@ -205,7 +218,7 @@ class Lifecycle:
         cancelled: asyncio.CancelledError | None,
         alive: list[str],
     ) -> None:
-        """Raise what matters most, if anything; the error the block was left by comes by itself."""
+        """Raise what matters most, if anything. The block's own error is raised by Python."""
         shell = self.shell
         fatal = shell.attempts.fatal
         if shell.broken is not None:
@@ -230,33 +243,33 @@ class Lifecycle:
         shell = self.shell
         shell.take_in(s.Drain())
         for handle in list(shell.tasks):
-            # Children may go on: what runs may be waiting for them.
+            # Children may go on: their parents run, and may be waiting for them.
             if handle.outcome is None and handle.parent is None and handle.state in _NOT_STARTED:
                 shell.take_in(s.Cancel(handle.task_id, "the run was shut down"))
-        # Until nothing runs, not until all have ended: what fails now cannot start again.
-        to_finish, to_stop = (0.0, grace) if cancel else (grace, _LAST_WORDS)
+        # Until nothing runs, not until all have ended: a task that fails now cannot run again.
+        to_finish, to_stop = (0.0, grace) if cancel else (grace, _TO_STOP)
         if await self._wait(shell.is_idle, to_finish) is None:
             self._stop_everything()
-            shell.attempts.remind(to_stop / 2)  # and then killed, where that is possible
+            shell.attempts.remind(to_stop / 2)  # after that they are killed, if that is possible
         cancelled = await self._wait(shell.is_quiet, to_stop)
         alive = [context.task.id for context in shell.attempts.alive.values()]
         cancelled = await self._finish(alive) or cancelled
         if alive:
-            self._latest = 0.0  # they had their time: leaving the block waits no longer
+            self._latest = 0.0  # they had their grace: leaving the block waits no longer
             raise AttemptsStillAlive(alive, grace)
         if cancelled is not None:
             raise cancelled
 
     async def _suspend(self) -> None:
-        """Let what runs finish within the grace, then leave the run to be taken up again."""
+        """Let running attempts finish within the grace, then suspend the run for a resume."""
         shell = self.shell
-        # Also if nothing can be written, or if an attempt will not stop.
-        self._latest = shell.loop.time() + self._grace + _LAST_WORDS
+        # Even if the journal cannot be written, or an attempt does not stop.
+        self._latest = shell.loop.time() + self._grace + _TO_STOP
         if shell.broken is None and not shell.events.closed:
             shell.take_in(s.Drain())
             await self._wait(shell.is_idle, self._grace)
         shell.suspend()
-        shell.attempts.remind(_LAST_WORDS / 2)
+        shell.attempts.remind(_TO_STOP / 2)
 
     def _signalled(self, number: int) -> None:
         if self._signal is None:
@@ -276,11 +289,11 @@ class Lifecycle:
             self._next_look.set_result(None)
 
     async def _interrupt(self) -> None:
-        """After a signal: end the run, then whatever its owner is still waiting for."""
+        """After a signal: end the run, then cancel the code inside the block."""
         if self.shell.is_durable:
             await self._suspend()
         else:
-            with contextlib.suppress(AttemptsStillAlive):  # they are named when the block is left
+            with contextlib.suppress(AttemptsStillAlive):  # leaving the block names them
                 await self.shut_down(self._grace)
         if not self._ending and self._host is not None:
             self._host.cancel()

@@ -1,4 +1,4 @@
-"""Running tasks without async, also where an event loop is already running."""
+"""Running tasks without async code, even where an event loop is already running."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def run(
 ) -> RunResult:
     """Run tasks and wait for all of them; the options are those of `Runtime`.
 
-    In a notebook, where a loop is running, it uses a loop in a thread of its own, and blocks
-    the cell as any function does.
+    Where an event loop is running already, as in a notebook, it uses another loop in a thread, and
+    blocks like any function.
     """
 
     async def main() -> RunResult:

@@ -1,4 +1,4 @@
-"""The Runtime: one run, from `async with` to its end."""
+"""The public API of a run: what can be done inside `async with Runtime() as rt:`."""
 
 from __future__ import annotations
 
@@ -149,23 +149,23 @@ class Runtime(Submitting):
         )
         self._kernel = self._make_kernel()  # at once: it has the errors for impossible options
         self._agents: ProjectAgents | None = None
-        self._life: Lifecycle | None = None
+        self._lifecycle: Lifecycle | None = None
         self.run_id = fresh_run_id(self._ports)
-        """The name of this run, readable and never used twice; of the one that is taken up."""
+        """The id of this run, or of the run that is resumed: readable, and never used twice."""
 
     @classmethod
     def for_project(cls, project: Project, **options: Any) -> Self:
-        """A Runtime with the agents, limits and paths of a project file; `options` go first."""
+        """A Runtime with the agents, limits and paths of a project; `options` override them."""
         given = {name: value for name, value in options.items() if value is not None}
         agents = ProjectAgents(project)
         made = cls(**(options_of(project, agents.secrets.values()) | given))
         made._agents = agents
         return made
 
-    # -- the life of a run ------------------------------------------------------------------
+    # -- beginning and ending ---------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
-        if self._life is not None:
+        if self._lifecycle is not None:
             raise NotRunning("a Runtime is one run: make a new one instead of entering it again")
         origin = await self._origin()
         self.run_id = origin.run_id
@@ -182,11 +182,13 @@ class Runtime(Submitting):
         )
         shell = Shell(self._kernel, origin, self._ports, settings)
         interrupted = self._durable.on_interrupted
-        self._life = life = Lifecycle(shell, self._ports, self._grace, interrupted, options)
+        self._lifecycle = lifecycle = Lifecycle(
+            shell, self._ports, self._grace, interrupted, options
+        )
         try:
-            await life.begin()
-        except BaseException as error:  # a cancellation as well: nothing may be left open
-            await life.call_off(error)
+            await lifecycle.begin()
+        except BaseException as error:  # a cancellation as well: nothing may stay open
+            await lifecycle.call_off(error)
             raise
         return self
 
@@ -206,25 +208,25 @@ class Runtime(Submitting):
         )
 
     def _trouble(self, error: Exception | None) -> None:
-        if self._life is not None:
-            self._life.shell.in_trouble(error)
+        if self._lifecycle is not None:
+            self._lifecycle.shell.in_trouble(error)
 
     async def flush(self) -> None:
         """Wait until everything that was submitted, cancelled or answered so far is durable."""
         await self._shell.flush()
 
     async def shutdown(self, grace: Duration = 30.0, *, cancel: bool = False) -> None:
-        """Start nothing more, let what runs finish within `grace`, then stop it.
+        """Start nothing more, let running attempts finish within `grace`, then stop them.
 
-        What has not started is cancelled at once; with `cancel` also what runs, and `grace` is how
-        long it may take to stop. Raises AttemptsStillAlive, naming those that would not.
+        Tasks that have not started are cancelled at once. With `cancel`, running ones are too, and
+        `grace` is the time they have to stop. Raises AttemptsStillAlive with those that did not.
         """
         await self._running().shut_down(seconds(grace, "grace"), cancel=cancel)
 
     def _running(self) -> Lifecycle:
-        if self._life is None:
+        if self._lifecycle is None:
             raise NotRunning("enter the Runtime first: `async with Runtime() as rt:`")
-        return self._life
+        return self._lifecycle
 
     @property
     def _shell(self) -> Shell:
@@ -237,14 +239,14 @@ class Runtime(Submitting):
 
     @property
     def loop_thread(self) -> LoopThread:
-        """The way in for other threads."""
+        """The thread of the event loop, and how other threads call functions on it."""
         return self._shell.loop_thread
 
     def _submits_to(self) -> tuple[SubmitRun, Parent | None]:
         return self._shell, None
 
     def agent(self, name: str) -> Any:
-        """An agent of the project file by its name."""
+        """The agent of that name in the project file."""
         if self._agents is None:
             raise InvalidOption(
                 f"there is no project file to find the agent {name!r} in; make the Runtime with "
@@ -277,9 +279,9 @@ class Runtime(Submitting):
         )
 
     def prepare(self, task: Task) -> Prepared:
-        """Look through a task, for `post`: what is wrong with it raises here, on any thread."""
+        """Check a task for `post`, on any thread: an invalid one raises here."""
         shell = self._shell
-        # With a journal it takes a look at the history, which only the loop may take.
+        # With a journal it reads the history, which only the thread of the loop may do.
         prepare = shell.preparation.prepare
         prepared = self._call(prepare, task) if shell.is_durable else prepare(task)
         self._kernel.check(prepared.task)
@@ -290,8 +292,8 @@ class Runtime(Submitting):
     ) -> None:
         """Submit a task from another thread without waiting for the event loop.
 
-        `taken` is called there, with the handle; or with an error that `submit` would have raised,
-        if the run has no place for it: its id, its dependencies, a shutdown.
+        `taken` is called on the loop with the handle, or with the error that `submit` would have
+        raised: for the id, for a dependency, or because of a shutdown.
         """
         shell = self._shell
         shell.loop_thread.post(_take, shell, prepared, copy_context(), taken)
@@ -299,15 +301,15 @@ class Runtime(Submitting):
     # -- looking ----------------------------------------------------------------------------
 
     def why(self, task: str | Handle[Any]) -> Explanation:
-        """Every reason why a task is not running: print it, or look at its `reasons`."""
+        """Every reason why a task is not running: print it, or read its `reasons`."""
         return self._call(self._shell.why, _id(task))
 
     def progress(self) -> Progress:
-        """How many tasks are in which state, all at one moment."""
+        """The number of tasks in each state, all at one moment."""
         return self._call(self._kernel.progress)
 
     def running(self) -> tuple[Running, ...]:
-        """The attempts that are alive at this moment, also those that were told to stop."""
+        """The attempts that are alive now, including those that were told to stop."""
         return self._call(self._shell.running)
 
     def handle(self, task_id: str) -> Handle[Any]:
@@ -316,12 +318,12 @@ class Runtime(Submitting):
 
     @property
     def outcomes(self) -> tuple[Outcome[Any], ...]:
-        """The outcomes there are, in the order of submission."""
+        """The outcomes so far, in the order of submission."""
         handles = self._call(lambda: list(self._shell.tasks))
         return tuple(each.outcome for each in handles if each.outcome is not None)
 
     def events(self, since: int = 0) -> AsyncIterator[Event]:
-        """What happened after event number `since`, and goes on happening.
+        """The events after number `since`, including those to come.
 
         `async for event in rt.events()` ends when the run does.
         """
@@ -330,9 +332,9 @@ class Runtime(Submitting):
         return self._shell.events.follow(since)
 
     def listen(self, listener: Callable[[Event], None]) -> Callable[[], None]:
-        """Have a function called for every event; call what is returned to end it.
+        """Call a function for every event; returns a function that ends this.
 
-        It is called on the event loop, and must be quick; what it raises is logged.
+        It is called on the event loop and must be quick. What it raises is logged.
         """
         if not callable(listener):
             raise InvalidOption(f"a listener is a function that takes an event, not {listener!r}")
@@ -354,26 +356,26 @@ class Runtime(Submitting):
 
     @property
     def unsubmitted(self) -> tuple[str, ...]:
-        """Unfinished tasks of a run that was taken up, which nobody has submitted again."""
+        """Unfinished tasks of a resumed run that have not been submitted again."""
         remembered = self._shell.remembered
         return () if remembered is None else remembered.unbound
 
     def history(self, agent: Any, label: str = "") -> Estimate | None:
-        """How long an agent took (`n`, `mean`, `spread`), as far as the journal knows.
+        """How long an agent took (`n`, `mean`, `spread`), from the journal; None without one.
 
-        With a label, written `name=value`, tasks that had it. In memory nothing is known.
+        With a label, written `name=value`: of the tasks that had it.
         """
         estimates = self._shell.estimates
         return None if estimates is None else self._call(estimates.look, agent_name(agent), label)
 
     def records(self, namespace: str) -> Records:
-        """Small durable data beside the runs: `get`, `items`, `await put`, `await delete`."""
+        """Small durable data outside of runs: `get`, `items`, `await put`, `await delete`."""
         return self._shell.journal.records(namespace)
 
     async def prune(self, *, keep: int | None = None, age: Duration | None = None) -> int:
-        """Forget old closed runs: all but the last `keep`, and those that ended `age` ago.
+        """Delete old closed runs: all but the last `keep`, and those that ended `age` ago.
 
-        What keys have brought, records and durations stay. Returns how many runs went.
+        The successes of idempotency keys, records and durations stay. Returns the number of runs.
         """
         disk = self._shell.disk
         if disk is None:
@@ -384,7 +386,7 @@ class Runtime(Submitting):
         return await disk.prune(now=self._shell.clock.wall(), keep=keep, age=oldest)
 
     def questions(self) -> tuple[Question, ...]:
-        """What tasks ask people and have no answer to yet."""
+        """Questions of tasks to people that have no answer yet."""
         return self._call(self._shell.requests.questions)
 
     # -- steering ---------------------------------------------------------------------------
@@ -407,11 +409,11 @@ class Runtime(Submitting):
         self._call(self._shell.requests.answer, _id(task), answer)
 
     def pause(self, task: str | Handle[Any] | None = None) -> None:
-        """Start nothing, or not this task, before `resume`; what runs goes on."""
+        """Start nothing, or not this task, before `resume`. Running attempts go on."""
         self._take_in(s.Pause(None if task is None else _id(task)))
 
     def resume(self, task: str | Handle[Any] | None = None) -> None:
-        """The end of `pause`."""
+        """End a `pause`."""
         self._take_in(s.Unpause(None if task is None else _id(task)))
 
     def prioritize(self, task: str | Handle[Any], priority: int) -> None:
@@ -419,9 +421,9 @@ class Runtime(Submitting):
         self._take_in(s.Prioritize(_id(task), priority))
 
     def set_capacity(self, resource: str, capacity: int, *, new: bool = False) -> None:
-        """Change how much there is of a counted resource; `slots` is `max_parallel`.
+        """Change the capacity of a counted resource; `slots` is `max_parallel`.
 
-        `new` is for one that was not counted so far, and that no unfinished task claims.
+        `new` makes a name counted that was not so far, and that no unfinished task claims.
         """
         if new:
             self._take_in(s.Define(resource, capacity))
@@ -431,19 +433,19 @@ class Runtime(Submitting):
             self._take_in(s.SetCapacity(resource, capacity))
 
     def set_max_parallel(self, max_parallel: MaxParallel) -> None:
-        """Change how many attempts run at once, or between which bounds; what runs goes on."""
+        """Change the maximum number of concurrent attempts, or its bounds. Running ones go on."""
         self._call(self._shell.slots.resize, slots_of(max_parallel))
 
     def set_gate(self, gate: Gate | None) -> None:
-        """Change above which load of the machine nothing starts; None: whatever the load."""
+        """Change the load above which nothing starts; None: no limit."""
         self._call(self._shell.slots.set_gate, check_gate(gate))
 
     def set_limit(self, name: str, limit: Rate | Breaker) -> None:
-        """Change a rate or a breaker, or add one; what was used up stays so."""
+        """Change a rate or a breaker, or add one. Amounts in use stay in use."""
         self._call(self._shell.set_limit, name, limit)
 
     def hold_rate(self, rate: str, duration: Duration) -> None:
-        """Let nothing through a rate for some time, as a Retry-After asks for."""
+        """Close a rate for some time, as a Retry-After header asks for."""
         self._call(self._shell.rates.hold, rate, seconds(duration, "duration"))
 
     def _take_in(self, stimulus: s.Stimulus) -> None:

@@ -1,9 +1,9 @@
 """Rates for callers outside of a run: one allowance for any number of loops and threads.
 
 The meters are those of the kernel, but there is no kernel: a call holds nothing, so there is
-nothing to admit, only a queue. Calls are not *granted* anything either. The call that is next reads the
-clock itself and proceeds at that moment. A grant made on another thread would be used a little
-later, by a varying delay, and two calls could come closer together than the rate allows.
+nothing to admit, only a queue. Calls are not *granted* anything either. The call that is next
+reads the clock itself and proceeds at that moment. A grant made on another thread would be used a
+little later, by a varying delay, and two calls could come closer together than the rate allows.
 """
 
 from __future__ import annotations
