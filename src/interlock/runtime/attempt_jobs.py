@@ -12,7 +12,7 @@ from interlock.execution.workspaces.port import PreparedWorkspace
 from interlock.journal.sqlite import SqliteJournal
 from interlock.model.redaction import Redaction
 from interlock.model.task import Task
-from interlock.runtime.claim_paths import Workspace
+from interlock.runtime.claim_paths import WorkspacePaths
 from interlock.runtime.context import CURRENT, TaskContext
 from interlock.runtime.data import delivered
 from interlock.runtime.project import ProjectAgents
@@ -25,7 +25,7 @@ class JobRun(Protocol):
     @property
     def run_id(self) -> str: ...
     @property
-    def workspace(self) -> Workspace: ...
+    def workspace(self) -> WorkspacePaths: ...
     @property
     def tasks(self) -> TaskTable: ...
     @property

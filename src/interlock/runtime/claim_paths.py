@@ -14,13 +14,13 @@ _SPECIAL = re.compile(r"[*?\[{}\\]")
 _ESCAPED = re.compile(r"\\([*?\[\]{}\\])")
 
 
-class Resolved(tuple[Claim, ...]):
+class ResolvedClaims(tuple[Claim, ...]):
     """Claims in the spelling of `resolve`, which need not be looked up once more."""
 
     __slots__ = ()
 
 
-class Workspace:
+class WorkspacePaths:
     """The folder that path claims are relative to."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -42,7 +42,7 @@ class Workspace:
         folder means all that is in it. `known` remembers what was looked up for one submission; no
         longer, because links and folders come and go.
         """
-        if not claims or isinstance(claims, Resolved):
+        if not claims or isinstance(claims, ResolvedClaims):
             return claims
         resolved = []
         for claim in claims:

@@ -20,7 +20,7 @@ from interlock.model.task import Task
 from interlock.model.template import Template
 from interlock.model.usage import Usage
 from interlock.runtime.attempt_state import AttemptState
-from interlock.runtime.claim_paths import Workspace
+from interlock.runtime.claim_paths import WorkspacePaths
 from interlock.runtime.data import copied
 from interlock.runtime.handle import Handle
 from interlock.runtime.limits.rates import Rates
@@ -56,7 +56,7 @@ class ContextRun(SubmitRun, Protocol):
     @property
     def run_id(self) -> str: ...
     @property
-    def workspace(self) -> Workspace: ...
+    def workspace(self) -> WorkspacePaths: ...
     @property
     def tasks(self) -> TaskTable: ...
     @property

@@ -19,7 +19,7 @@ from interlock.errors import AttemptOver, UnknownTask, WouldDeadlock
 from interlock.kernel import stimuli as s
 from interlock.model.claim import Claim, uses
 from interlock.model.task import Task
-from interlock.runtime.claim_paths import Workspace
+from interlock.runtime.claim_paths import WorkspacePaths
 from interlock.runtime.kernel_driver import KernelDriver
 from interlock.runtime.limits.rates import Rates
 from interlock.runtime.loop_thread import LoopThread
@@ -55,7 +55,7 @@ class RequestRun(KernelDriver, Protocol):
     @property
     def loop_thread(self) -> LoopThread: ...
     @property
-    def workspace(self) -> Workspace: ...
+    def workspace(self) -> WorkspacePaths: ...
     @property
     def rates(self) -> Rates: ...
     @property

@@ -25,7 +25,7 @@ from interlock.model.progress import Progress
 from interlock.model.task import Task
 from interlock.model.why import Explanation, Reason
 from interlock.plan.records import Plan, Project
-from interlock.runtime.claim_paths import Workspace
+from interlock.runtime.claim_paths import WorkspacePaths
 from interlock.runtime.handle import Handle, Running
 from interlock.runtime.lifecycle import Lifecycle
 from interlock.runtime.limits.options import MaxParallel, check_gate, parse_limits, slots_of
@@ -120,7 +120,7 @@ class Runtime(Submitting):
             secrets = (secrets,)
         self._journal = journal
         self._resume = resume
-        self._workspace = Workspace(workspace)
+        self._workspace = WorkspacePaths(workspace)
         self._durable = Durable(
             durability,
             on_interrupted,

@@ -81,7 +81,7 @@ from interlock.model.task import Task
 from interlock.model.usage import Usage
 from interlock.model.why import Explanation, StuckJournal
 from interlock.runtime.attempts import Attempts
-from interlock.runtime.claim_paths import Workspace
+from interlock.runtime.claim_paths import WorkspacePaths
 from interlock.runtime.conditions import Conditions
 from interlock.runtime.context import CURRENT, TaskContext
 from interlock.runtime.estimates import Estimates
@@ -110,7 +110,7 @@ from interlock.runtime.turn import Decision, Turn
 class RunSettings(NamedTuple):
     """The options of a run that do not change."""
 
-    workspace: Workspace
+    workspace: WorkspacePaths
     limits: Limits
     grace: float
     """Seconds to wait for attempts that do not stop."""

@@ -36,7 +36,7 @@ from interlock.patterns.executor.resource_locks import (
     WaitableLock,
 )
 from interlock.patterns.executor.shutdown_manager import ShutdownManager
-from interlock.runtime.claim_paths import Workspace
+from interlock.runtime.claim_paths import WorkspacePaths
 from interlock.runtime.context import TaskContext
 from interlock.runtime.hosting.host import RuntimeHost
 from interlock.runtime.hosting.runtime_factory import RuntimeFactory
@@ -81,7 +81,7 @@ class ParallelExecutor:
             raise InvalidOption(f"on_conflict is {on_conflict!r}; it must be 'refuse' or 'wait'")
         if inspect.iscoroutinefunction(progress_callback):
             raise InvalidOption("progress_callback is called, not awaited; pass a plain function")
-        self._workspace = Workspace(workspace)
+        self._workspace = WorkspacePaths(workspace)
         self._lock = resource_lock or InMemoryResourceLock(fold_case=self._workspace.fold_case)
         self._waits = on_conflict == "wait"
         if self._waits and not isinstance(self._lock, WaitableLock):

@@ -8,10 +8,12 @@ from interlock.model.patterns.overlap_index import OverlapIndex
 from interlock.model.patterns.pattern import parse
 from interlock.patterns.executor.events import PARALLEL_VALIDATION_ERROR, log_event
 from interlock.patterns.executor.models import AgentAssignment, ParallelExecutionGroup
-from interlock.runtime.claim_paths import Resolved, Workspace
+from interlock.runtime.claim_paths import ResolvedClaims, WorkspacePaths
 
 
-def resolve_claims(group: ParallelExecutionGroup, workspace: Workspace) -> list[tuple[Claim, ...]]:
+def resolve_claims(
+    group: ParallelExecutionGroup, workspace: WorkspacePaths
+) -> list[tuple[Claim, ...]]:
     """Return the claims of each assignment; raise ResourceConflictError if two overlap."""
     known: dict[Claim, Claim] = {}
     held = OverlapIndex(fold_case=workspace.fold_case)
@@ -26,7 +28,7 @@ def resolve_claims(group: ParallelExecutionGroup, workspace: Workspace) -> list[
 
 
 def _resolve(
-    assignment: AgentAssignment, workspace: Workspace, known: dict[Claim, Claim]
+    assignment: AgentAssignment, workspace: WorkspacePaths, known: dict[Claim, Claim]
 ) -> tuple[Claim, ...]:
     for text in assignment.resource_claims:
         try:
@@ -37,7 +39,7 @@ def _resolve(
             continue  # only the workspace can tell where a link really leads
     claims = tuple(write(text) for text in assignment.resource_claims)
     # Two spellings of one path are one claim.
-    return Resolved(dict.fromkeys(workspace.resolve(assignment.task_id, claims, known)))
+    return ResolvedClaims(dict.fromkeys(workspace.resolve(assignment.task_id, claims, known)))
 
 
 def _check_overlap(

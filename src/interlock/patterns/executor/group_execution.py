@@ -31,7 +31,7 @@ from interlock.patterns.executor.models import (
     ProgressCallback,
 )
 from interlock.patterns.executor.shutdown_manager import ShutdownManager
-from interlock.runtime.claim_paths import Resolved
+from interlock.runtime.claim_paths import ResolvedClaims
 from interlock.runtime.context import TaskContext
 from interlock.runtime.log import LOGGER
 from interlock.runtime.shielded import shielded_to_completion
@@ -90,7 +90,7 @@ class GroupExecution:
                 each,
                 agent,
                 args=(assignment.identity, assignment.task) if durable else (),
-                claims=Resolved(self.claims[each]),
+                claims=ResolvedClaims(self.claims[each]),
                 timeout=assignment.timeout_seconds,
             )
             for each, assignment in self.assignments.items()

@@ -12,7 +12,7 @@ from interlock.errors import InvalidOwnership
 from interlock.model.claim import Patterns, write
 from interlock.model.ownership import Ownership, SharedOwnership
 from interlock.model.patterns.pattern import Pattern
-from interlock.runtime.claim_paths import Workspace
+from interlock.runtime.claim_paths import WorkspacePaths
 
 _IGNORED_FOLDERS = frozenset({".git", ".interlock"})
 _WILDCARD = re.compile(r"[*?\[\]{}\\]")
@@ -43,7 +43,7 @@ class FileOwnership:
         open: bool = False,
         workspace: str | os.PathLike[str] = ".",
     ) -> None:
-        self._workspace = Workspace(workspace)
+        self._workspace = WorkspacePaths(workspace)
         self._rules = Ownership(rules, open=open, fold_case=self._workspace.fold_case)
 
     def get_owned_paths(self, agent: str) -> list[str]:

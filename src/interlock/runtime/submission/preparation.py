@@ -11,7 +11,7 @@ from interlock.execution.call_spec import CallSpec, call_spec_of
 from interlock.model.claim import Claim
 from interlock.model.command import Command
 from interlock.model.task import Task
-from interlock.runtime.claim_paths import Workspace
+from interlock.runtime.claim_paths import WorkspacePaths
 from interlock.runtime.data import copied, handles_in
 from interlock.runtime.estimates import Estimates
 from interlock.runtime.handle import Handle
@@ -26,7 +26,7 @@ class Preparation:
     def __init__(
         self,
         run_id: str,
-        workspace: Workspace,
+        workspace: WorkspacePaths,
         wall: Callable[[], float],
         agents: ProjectAgents | None,
         estimates: Estimates | None,
