@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from interlock import Claim, Quota, Rate, Retry, Task, write
-from tests.simulation.runtime.story import Act, Place, RunPlan, RunStep, RunStory
+from tests.simulation.runtime.story import Act, AgentPlace, RunPlan, RunStep, RunStory
 
 WORK, WRITE = RunStep("work", 1.0), RunStep("write", path="a.py")
 A = (write("a.py"),)
@@ -15,7 +15,7 @@ def plan(
     task_id: str,
     *steps: RunStep,
     claims: tuple[Claim, ...] = A,
-    place: Place = "loop",
+    place: AgentPlace = "loop",
     swallows: int = 0,
     given: tuple[str, ...] = (),
     **options: Any,

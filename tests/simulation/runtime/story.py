@@ -8,7 +8,7 @@ from interlock.model.claim import Claim
 from interlock.model.limits import Rate
 from interlock.model.task import Task
 
-Place = Literal["loop", "thread", "process"]
+AgentPlace = Literal["loop", "thread", "process"]
 
 
 class RunStep(NamedTuple):
@@ -35,7 +35,7 @@ class RunPlan(NamedTuple):
 
     task: Task
     courses: tuple[Course, ...]
-    place: Place = "loop"
+    place: AgentPlace = "loop"
     swallows: int = 0
     given: tuple[str, ...] = ()
     """Tasks whose handles are among its arguments."""

@@ -9,7 +9,7 @@ from interlock.model.claim import Claim, Mode, read, uses, write
 from interlock.model.conflict import conflicts
 from interlock.model.limits import Quota, Rate, Retry
 from interlock.model.task import Task
-from tests.simulation.runtime.story import Act, Course, Place, RunPlan, RunStep, RunStory
+from tests.simulation.runtime.story import Act, AgentPlace, Course, RunPlan, RunStep, RunStory
 from tests.simulation.storyteller import FILES, Storyteller
 
 CLAIMED = (*FILES, "src/", "docs/", "src/*.py", "**/*.py", "src/{a,b}.py", "docs/?.md", "**")
@@ -153,7 +153,7 @@ class _RunStoryteller(Storyteller):
     def _timeout(self) -> float | None:
         return self.dice.choice((0.5, 1.5, 3.0)) if self.sometimes("timeouts", 0.5) else None
 
-    def _place(self, depth: int) -> Place:
+    def _place(self, depth: int) -> AgentPlace:
         if self.sometimes("threads", 0.5):
             return "thread"
         # A child may get another name than its plan has, and could not tell in a process.
