@@ -8,50 +8,21 @@ from typing import Any, Self
 
 from interlock.errors import AgentError, InvalidOption
 from interlock.model.duration import Duration, seconds
-from interlock.model.limits import Breaker
 from interlock.model.outcome import State
-from interlock.patterns.pool.agent_engine import AgentEngine, message_id
+from interlock.patterns.pool.agent_engine import message_id
 from interlock.patterns.pool.engine_config import AgentFactory, EngineConfig
+from interlock.patterns.pool.engine_user import EngineUser
 from interlock.patterns.pool.pooled_agent import AgentMessage, PooledAgent
-from interlock.runtime.ports import Ports
-from interlock.runtime.runtime import Runtime
 from interlock.runtime.session import Session
 from interlock.runtime.session_store import check_owner
 
 
-class SessionManager:
+class SessionManager(EngineUser):
     """Sessions that outlive the program if they have a journal.
 
     The options are those of `AgentPool`. It can be used as it is, from the first call until
     `shutdown()`; `async with` shuts it down.
     """
-
-    def __init__(
-        self,
-        config: EngineConfig | None = None,
-        *,
-        max_concurrent: int = 5,
-        agent_factory: AgentFactory | None = None,
-        journal: str | os.PathLike[str] | None = None,
-        resume: bool | str | None = None,
-        workspace: str | os.PathLike[str] = ".",
-        grace: Duration = 30.0,
-        breaker: Breaker | None = None,
-        ports: Ports | None = None,
-    ) -> None:
-        self.engine = AgentEngine(
-            config,
-            agent_factory,
-            max_concurrent,
-            breaker=breaker,
-            resume=resume,
-            ports=ports,
-            journal=journal,
-            workspace=workspace,
-            grace=grace,
-        )
-        self._agents: dict[str, PooledAgent] = {}
-        """By session: two sessions of one agent may have different models."""
 
     async def create_session(
         self,
@@ -88,6 +59,7 @@ class SessionManager:
 
     def agent_of(self, session: Session) -> PooledAgent:
         """For chats: the agent of a session, which all of them share."""
+        # By session: two sessions of one agent may have different models.
         agent = self._agents.get(session.session_id)
         if agent is None:
             about = {"model": session.model, "system_prompt": session.system_prompt}
@@ -95,22 +67,6 @@ class SessionManager:
             entry = self.engine.maker.entry(given, f"session {session.session_id!r}")
             agent = self._agents[session.session_id] = PooledAgent(entry)
         return agent
-
-    @property
-    def runtime(self) -> Runtime:
-        """The Runtime, from the first call until the shutdown; messages are `session#1` there."""
-        return self.engine.runtime
-
-    async def shutdown(self, timeout: Duration = 30.0) -> list[str]:
-        """Cancel running work and end; returns the agents that did not stop. Idempotent."""
-        return await self.engine.close(seconds(timeout, "timeout"))
-
-    async def __aenter__(self) -> Self:
-        await self.engine.open()
-        return self
-
-    async def __aexit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        await self.engine.close(cancel=error is not None)
 
 
 class ChatEngine:

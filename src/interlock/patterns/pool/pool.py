@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from interlock.errors import AgentError, DuplicateId, FatalError, NotRunning
 from interlock.model.duration import Duration, seconds
-from interlock.model.limits import Breaker
-from interlock.patterns.pool.agent_engine import AgentEngine, message_id
+from interlock.patterns.pool.agent_engine import message_id
 from interlock.patterns.pool.agent_status import status_of
 from interlock.patterns.pool.answers import answer, checked, refused_answer, spawn_failure
-from interlock.patterns.pool.engine_config import AgentFactory, EngineConfig, Entry, listed
+from interlock.patterns.pool.engine_config import Entry, listed
+from interlock.patterns.pool.engine_user import EngineUser
 from interlock.patterns.pool.pooled_agent import AgentMessage, PooledAgent
 from interlock.runtime.log import LOGGER
-from interlock.runtime.ports import Ports
 from interlock.runtime.runtime import Runtime
 from interlock.runtime.session import Session
 from interlock.runtime.shielded import shielded_to_completion
@@ -25,62 +23,14 @@ _LAST_SESSIONS = "pool"
 """The records of which session each agent of a pool had last."""
 
 
-class AgentPool:
+class AgentPool(EngineUser):
     """Spawns agents and gives them tasks: many at once, one at a time in each session.
 
-    A pool can be used as it is, from the first call until `shutdown()`; `async with` shuts it down.
-    In between, `runtime` is where to ask `why` and follow events.
-
-    `journal`, `resume`, `workspace` and `grace` are those of Runtime. Every model has a `breaker`:
-    after several failures in a row the model is not asked for a while.
+    A pool can be used as it is, from the first call until `shutdown()`, which also empties it;
+    `async with` shuts it down. In between, `runtime` is where to ask `why` and follow events.
     """
 
     MAX_CONCURRENT: ClassVar[int] = 5
-
-    def __init__(
-        self,
-        config: EngineConfig | None = None,
-        *,
-        max_concurrent: int = MAX_CONCURRENT,
-        agent_factory: AgentFactory | None = None,
-        journal: str | os.PathLike[str] | None = None,
-        resume: bool | str | None = None,
-        workspace: str | os.PathLike[str] = ".",
-        grace: Duration = 30.0,
-        breaker: Breaker | None = None,
-        ports: Ports | None = None,
-    ) -> None:
-        self.engine = AgentEngine(
-            config,
-            agent_factory,
-            max_concurrent,
-            breaker=breaker,
-            resume=resume,
-            ports=ports,
-            journal=journal,
-            workspace=workspace,
-            grace=grace,
-        )
-        """For other systems that use these agents."""
-        self._max_concurrent = max_concurrent
-        self._agents: dict[str, PooledAgent] = {}
-        self._is_shut_down = False
-
-    @property
-    def runtime(self) -> Runtime:
-        """The Runtime, from the first call until the shutdown.
-
-        Spawning agent `a` is the task `spawn a` there, and its messages are `a#1`, `a#2`, ... In an
-        agent id, `#` and `~` are doubled.
-        """
-        return self.engine.runtime
-
-    async def __aenter__(self) -> Self:
-        await self.engine.open()
-        return self
-
-    async def __aexit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        await self._end(None, cancel=error is not None)
 
     # -- spawning ---------------------------------------------------------------------------
 
@@ -214,22 +164,13 @@ class AgentPool:
             "shutdown_requested": self._is_shut_down,
         }
 
-    async def shutdown(self, timeout: Duration = 30.0) -> list[str]:
-        """Cancel running work, end the pool and empty it; returns the agents that did not stop.
-
-        All of them share one `timeout`. Calling it twice is fine.
-        """
-        return await self._end(seconds(timeout, "timeout"), cancel=True)
-
     async def _end(self, timeout: float | None, *, cancel: bool) -> list[str]:
-        self._is_shut_down = True
         try:
-            alive = await self.engine.close(timeout, cancel=cancel)
+            alive = await super()._end(timeout, cancel=cancel)
         finally:
             self._agents.clear()
         if alive:
-            about = {"run": "", "agents": alive}
-            LOGGER.warning("agents_would_not_stop", extra={"interlock": about})
+            LOGGER.warning("agents_did_not_stop", extra={"agents": alive})
         return alive
 
 
