@@ -197,7 +197,7 @@ def _(original: Any) -> Any:
     return drain
 
 
-@BUGS.plant("resuming one task resumes the run", Controls, "resume")
+@BUGS.plant("unpausing one task unpauses the run", Controls, "resume")
 def _(original: Any) -> Any:
     def resume(self: Any, stimulus: Any) -> None:
         original(self, stimulus)
@@ -206,7 +206,7 @@ def _(original: Any) -> Any:
     return resume
 
 
-@BUGS.plant("a resumed task is forgotten", Controls, "resume")
+@BUGS.plant("an unpaused task is forgotten", Controls, "resume")
 def _(original: Any) -> Any:
     return lambda self, stimulus: original(self, stimulus) if stimulus.task_id is None else None
 
