@@ -18,7 +18,7 @@ from interlock.plan.problems import Problems
 from interlock.plan.records import AgentSpec, Position
 
 SHELL_PROMPT: Final = "INTERLOCK_PROMPT"
-"""The variable that has the prompt for a command line that a shell reads."""
+"""The environment variable with the prompt, for command lines that a shell runs."""
 SHELL_PROMPT_FILE: Final = "INTERLOCK_PROMPT_FILE"
 
 _FOR_A_SHELL = re.compile(r"[|&;<>()$`\n*?\[\]#~!]|^\s*[A-Za-z_]\w*=")
@@ -27,7 +27,7 @@ _REFERS = re.compile(r"\$\{?([A-Za-z_]\w*)\}?")
 
 
 def agent_of(name: str, found: RecordValues, problems: Problems) -> AgentSpec:
-    """The agent that was read under a name."""
+    """Return the agent that was read under a name."""
     _check_kind(found, problems)
     command = _command(name, found, problems) if found.says("command") else None
     instances = found.get("instances")
@@ -51,7 +51,7 @@ def agent_of(name: str, found: RecordValues, problems: Problems) -> AgentSpec:
 
 
 def retry(attempts: int | None, backoff: float | None) -> Retry | None:
-    """How often to try; None if nothing was said."""
+    """Return the retry policy; None if the file has none."""
     if attempts is None and backoff is None:
         return None
     first = 1.0 if backoff is None else backoff
@@ -68,14 +68,16 @@ def _check_kind(found: RecordValues, problems: Problems) -> None:
     has_command, has_python = found.says("command"), found.says("python")
     if has_command and has_python:
         problems.add(
-            found.key_at("python"), found.path("python"), "there is a `command` already; keep one"
+            found.key_at("python"),
+            found.path("python"),
+            "there is already a `command`; keep one of them",
         )
     elif not has_command and not has_python and found.is_right:
         problems.add(
             found.node,
             found.field,
-            "it does not say what it is: write `command: [program, '{prompt}']`, or "
-            "`python: module:function`",
+            "it has neither a command nor a Python function; add `command: [program, '{prompt}']` "
+            "or `python: module:function`",
         )
     elif has_python:
         for name in _OF_A_PROGRAM:
@@ -89,7 +91,7 @@ def _check_kind(found: RecordValues, problems: Problems) -> None:
         problems.add(
             found.key_at("process"),
             found.path("process"),
-            "this is for Python agents; a program has a process of its own anyway",
+            "this is for Python agents; a program always has a process of its own",
         )
 
 
@@ -123,7 +125,7 @@ def _command(name: str, found: RecordValues, problems: Problems) -> Command | No
 
 
 def _argv(line: str, found: RecordValues, problems: Problems) -> tuple[list[str], dict[str, str]]:
-    """A line as arguments; through a shell only if it has something that a shell understands."""
+    """Split a command line into arguments. It goes to a shell only if it contains shell syntax."""
     at, field = found.at("command"), found.path("command")
     if _FOR_A_SHELL.search(line) is None:
         try:
@@ -136,8 +138,8 @@ def _argv(line: str, found: RecordValues, problems: Problems) -> tuple[list[str]
             problems.add(
                 at,
                 field,
-                f"a shell reads this line, and would take {written} for a part of the program; "
-                f'write "${variable}" there, or the command as a list',
+                f"a shell runs this line and would take {written} for code; "
+                f'write "${variable}" instead, or the command as a list',
             )
     env = {}
     if re.search(rf"\$\{{?{SHELL_PROMPT}\b", line):
@@ -158,8 +160,10 @@ def _checked_env(found: RecordValues, problems: Problems) -> dict[str, str]:
         if refers is not None:
             where = "secrets" if names_a_secret(refers[1]) else "pass_env"
             problems.add(
-                at, field, f"nothing is expanded here; name {refers[1]!r} under `{where}` instead"
+                at,
+                field,
+                f"variables are not expanded here; list {refers[1]!r} under `{where}` instead",
             )
         elif names_a_secret(name) and value.strip() and PROMPT not in value:
-            problems.add(at, field, f"{name!r} is a secret by its name; {ELSEWHERE}")
+            problems.add(at, field, f"{name!r} looks like the name of a secret; {ELSEWHERE}")
     return env

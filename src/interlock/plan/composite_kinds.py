@@ -1,4 +1,4 @@
-"""What is made of several values: lists, mappings of names, and records with known keys."""
+"""Kinds of values that are made of others: lists, mappings, and records with known keys."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from interlock.plan.scalar_kinds import WHOLE, WRONG, IntegerKind, Schema, Value
 
 @dataclass(frozen=True, slots=True)
 class KeySpec:
-    """A key of a record: what its value can be, what it says, and how others call it."""
+    """A key of a record: the kind of its value, what it means, and what other tools call it."""
 
     kind: ValueKind
     says: str
     aka: tuple[str, ...] = ()
     later: str = ""
-    """What it needs that does not exist yet."""
+    """The feature it needs, if that does not exist yet."""
 
 
 class RecordValues:
-    """What was read of a record: the values of its keys, those that are right."""
+    """What was read of a record: the valid values, and where everything is."""
 
     __slots__ = ("field", "node", "values")
 
@@ -37,38 +37,38 @@ class RecordValues:
 
     @property
     def is_right(self) -> bool:
-        """Whether nothing was wrong with any of its keys."""
+        """Whether all of its keys are valid."""
         return len(self.values) == len(self.node.entries)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The value of a key; the default if it is not there, or wrong."""
+        """Return the value of a key; the default if it is missing or invalid."""
         return self.values.get(name, default)
 
     def says(self, name: str) -> bool:
-        """Whether the key is there, right or wrong."""
+        """Whether the key is there, valid or not."""
         return name in self.node.entries
 
     def at(self, name: str) -> Node:
-        """Where the value of a key is; the whole record if the key is not there."""
+        """Return the node of a value; that of the whole record if the key is missing."""
         found = self.node.entries.get(name)
         return self.node if found is None else found[1]
 
     def key_at(self, name: str) -> Node:
-        """Where the key itself is."""
+        """Return the node of the key itself."""
         return self.node.entries[name][0]
 
     def path(self, name: str) -> str:
-        """The field that a key is, for messages."""
+        """Return the full name of a key, for messages: `tasks.api.writes`."""
         return f"{self.field}.{name}" if self.field else name
 
     def items_at(self, name: str) -> Iterator[Node]:
-        """Where the items of a list are; a single value counts as a list of one."""
+        """Yield the nodes of the items of a list. A single value counts as a list of one."""
         node = self.at(name)
         yield from node.items if isinstance(node, ListNode) else [node]
 
 
 class RecordKind:
-    """A mapping with known keys; at the top of a file also `x-...`, for anchors and notes."""
+    """A mapping with known keys. At the top level also `x-...`, for anchors and notes."""
 
     def __init__(
         self,
@@ -80,14 +80,15 @@ class RecordKind:
         self.keys = keys
         self.what = what
         few = ", ".join([name for name, key in keys.items() if not key.later][:3])
-        self.allowed = f"write {what} with keys such as {few}"
+        self.noun = what
+        self.hint = f"use a mapping with keys such as {few}"
         self._open = open
         self._instead = instead or {}
-        """What to say of keys that belong elsewhere."""
+        """Messages for keys that belong elsewhere."""
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
         if node.__class__ is not MappingNode:
-            return wrong(node, field, problems, self.allowed)
+            return wrong(node, field, problems, self.noun, self.hint)
         if node.unreadable:
             return WRONG
         found = RecordValues(node, field)
@@ -108,7 +109,7 @@ class RecordKind:
         path = f"{field}.{name}" if field else name
         key = self.keys.get(name)
         if key is not None:
-            problems.add(at, path, f"this needs {key.later}, which do not exist yet; leave it out")
+            problems.add(at, path, f"it needs {key.later}, which do not exist yet; leave it out")
             return
         if name in self._instead:
             problems.add(at, path, self._instead[name])
@@ -136,12 +137,13 @@ class ListKind:
     def __init__(self, kind: ValueKind, *, alone: bool = True) -> None:
         self._kind = kind
         self._alone = alone
-        self.allowed = f"{kind.allowed}, or a list: [a, b]"
+        self.noun = kind.noun if alone else "a list"
+        self.hint = f"{kind.hint}, or a list: [a, b]" if alone else "use a list: [a, b]"
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
         if not isinstance(node, ListNode):
             if not self._alone or isinstance(node, MappingNode):
-                return wrong(node, field, problems, self.allowed if self._alone else "write a list")
+                return wrong(node, field, problems, self.noun, self.hint)
             node_read = self._kind.read(node, field, problems)
             return WRONG if node_read is WRONG else (node_read,)
         read = [self._kind.read(each, field, problems) for each in node.items]
@@ -159,18 +161,19 @@ class MappingKind:
     def __init__(self, kind: ValueKind, what: str, form: str = r"\S(?:.*\S)?") -> None:
         self._kind = kind
         self._form = re.compile(form)
-        self.allowed = f"write a mapping of {what}: {{name: ...}}"
+        self.noun = f"a mapping of {what}"
+        self.hint = "use {name: ...}"
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
         if not isinstance(node, MappingNode):
-            return wrong(node, field, problems, self.allowed)
+            return wrong(node, field, problems, self.noun, self.hint)
         if node.unreadable:
             return WRONG
         found: dict[str, Any] = {}
         for name, (at, value) in node.entries.items():
             if self._form.fullmatch(name) is None:
                 problems.add(
-                    at, field, f"{name!r} is no name here; write letters, digits, _, - and ."
+                    at, field, f"{name!r} is not a valid name; use letters, digits, _, - and ."
                 )
                 continue
             read = self._kind.read(value, f"{field}.{name}", problems)
@@ -188,17 +191,19 @@ class MappingKind:
 
 
 class EitherKind:
-    """By the form it is written in: a single value, a list, or a mapping."""
+    """One of several kinds, by the form it is written in: a scalar, a list, or a mapping."""
 
     def __init__(
         self,
-        allowed: str,
+        noun: str,
+        hint: str,
         *,
         scalar: ValueKind | None = None,
         listed: ValueKind | None = None,
         keyed: ValueKind | None = None,
     ) -> None:
-        self.allowed = allowed
+        self.noun = noun
+        self.hint = hint
         self._kinds: dict[type, ValueKind] = {
             form: kind
             for form, kind in ((ScalarNode, scalar), (ListNode, listed), (MappingNode, keyed))
@@ -208,7 +213,7 @@ class EitherKind:
     def read(self, node: Node, field: str, problems: Problems) -> Any:
         kind = self._kinds.get(node.__class__)
         if kind is None or (isinstance(node, ScalarNode) and node.is_nothing):
-            return wrong(node, field, problems, self.allowed)
+            return wrong(node, field, problems, self.noun, self.hint)
         return kind.read(node, field, problems)
 
     def schema(self) -> Schema:
@@ -216,9 +221,10 @@ class EitherKind:
 
 
 class DeferredKind:
-    """Read by somebody else, when more is known; its schema is that of what it will be."""
+    """Returned as it is, to be read later when more is known. The schema is that of the kind."""
 
-    allowed = ""
+    noun = "data"
+    hint = ""
 
     def __init__(self, kind: ValueKind) -> None:
         self._kind = kind
@@ -231,9 +237,10 @@ class DeferredKind:
 
 
 class ReferenceKind:
-    """A task, where only the schema has to know of it: it is written there once."""
+    """A task, for the schema only: a reference to its one definition."""
 
-    allowed = "write a task"
+    noun = "a task"
+    hint = "use a mapping"
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -246,9 +253,10 @@ class ReferenceKind:
 
 
 class SlotsKind:
-    """How many at once: a number, `auto`, or the bounds of `auto`."""
+    """The number of slots: a number, `auto`, or the bounds of `auto`."""
 
-    allowed = "write a whole number, 1 or more, or auto"
+    noun = "a number of slots"
+    hint = "use a whole number, 1 or more, or auto"
 
     def __init__(self, bounds: RecordKind) -> None:
         self._bounds = bounds
@@ -267,7 +275,7 @@ class SlotsKind:
         if isinstance(node, ScalarNode) and node.value == "auto":
             return Auto()
         if isinstance(node, ScalarNode) and not WHOLE.fullmatch(node.value):
-            return wrong(node, field, problems, self.allowed)
+            return wrong(node, field, problems, self.noun, self.hint)
         return self._number.read(node, field, problems)
 
     def schema(self) -> Schema:

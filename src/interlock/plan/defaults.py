@@ -1,4 +1,4 @@
-"""Defaults, of a project or of a plan; and priorities by their names."""
+"""Defaults, of a project or of a plan; and priorities by name."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from interlock.plan.supply import Supply
 def priority_of(
     text: str, known: Mapping[str, int], at: Node, field: str, problems: Problems
 ) -> int | None:
-    """A priority by its number or its name."""
+    """Return a priority given by number or by name."""
     try:
         number = int(text) if len(text) < 12 else None
     except ValueError:
         if text in known:
             return known[text]
-        more = ". It can also be a whole number"
+        more = ". A whole number is possible too"
         problems.unknown(at, field, text, f"there is no priority {text!r}", known, more)
         return None
     if number is None:
@@ -36,7 +36,7 @@ def defaults_of(
     supply: Supply,
     problems: Problems,
 ) -> Defaults:
-    """The defaults that were read, of a project or of a plan."""
+    """Return the defaults of a project or of a plan."""
     uses = found.get("uses", ())
     supply.check_uses(uses, (), found.items_at("uses"), found.path("uses"), problems)
     values = dict(found.values)

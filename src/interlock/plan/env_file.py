@@ -2,10 +2,10 @@ r"""Secrets by name: from the environment, or from a `.env` file.
 
     # a comment
     OPENAI_API_KEY=sk-...
-    export NAME="several words, with \n for a new line"
-    OTHER='as it is'
+    export NAME="several words, with \n for a newline"
+    OTHER='as is'
 
-There is no more to the format: nothing is expanded, and a value ends with its line.
+That is the whole format: nothing is expanded, and a value ends with its line.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MEANING: Final = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def secret_values(project: Project, environ: Mapping[str, str]) -> dict[str, str]:
-    """The values of the project's secrets, those that there are. The environment goes first."""
+    """Return the values of the project's secrets that are set. The environment goes first."""
     found = {name: environ[name] for name in project.secrets if environ.get(name)}
     if project.env_file is not None and len(found) < len(project.secrets):
         kept = read_env_file(project.root / project.env_file)
@@ -37,7 +37,7 @@ def secret_values(project: Project, environ: Mapping[str, str]) -> dict[str, str
 
 
 def read_env_file(path: Path) -> dict[str, str]:
-    """The variables of a `.env` file. PlanError says which line cannot be read, never its value."""
+    """Return the variables of a `.env` file. PlanError names the invalid line, never its value."""
     problems = Problems(str(path))
     found: dict[str, str] = {}
     for number, line in enumerate(read_text(path, problems).splitlines(), start=1):
@@ -47,7 +47,7 @@ def read_env_file(path: Path) -> dict[str, str]:
         at = ScalarNode("", line=number, column=1)
         match = _LINE.fullmatch(line)
         if match is None:
-            problems.add(at, "", "write NAME=value")
+            problems.add(at, "", "this is not a variable; write NAME=value")
             continue
         value = _value(match[2])
         if value is None:

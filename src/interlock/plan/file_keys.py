@@ -1,6 +1,7 @@
-"""Every key of the two files, in tables: what it can be, and what it says.
+"""Every key of project and plan files, in tables: the kind of its value, and what it means.
 
-The readers, the JSON Schemas and the reference in docs/plan.md all stand on these tables.
+The readers, the JSON Schemas (`tools/plan_schemas.py`) and the reference in docs/plan.md are all
+made from these tables.
 """
 
 from __future__ import annotations
@@ -38,26 +39,22 @@ from interlock.plan.variables import ItemsKind, PromptKind, VariableKind
 VARIABLE: Final = r"[A-Za-z_][A-Za-z0-9_]*"
 NAME: Final = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
 CODE: Final = r"[^\W\d][\w.]*:[^\W\d][\w.]*"
-MODEL: Final = "write text, json or module:Type"
+TASKS: Final = ("a list of tasks", "use a list of tasks, or a mapping from ids to tasks")
 
 _WORKTREES = "git worktrees"
 _BUDGETS = "budgets"
 _MERGING = "worktrees and merging"
 _WORKSPACE = ChoiceKind("shared", later={"worktree": _WORKTREES})
 _GUARD = ChoiceKind("none", later={"audited": "guards", "enforced": "guards"})
-_VARIABLES = ListKind(TextKind("write the name of a variable", VARIABLE))
+_VARIABLES = ListKind(TextKind("the name of a variable", "use letters, digits and _", VARIABLE))
 
 SLOTS = SlotsKind(
     RecordKind(
         {
-            "least": KeySpec(IntegerKind(1, 10_000), "the fewest slots (1)", ("min",)),
-            "most": KeySpec(IntegerKind(1, 10_000), "the most slots (16)", ("max",)),
-            "cpu": KeySpec(
-                PercentKind(), "fewer slots above this use of the processors, in percent (80)"
-            ),
-            "memory": KeySpec(
-                PercentKind(), "fewer slots above this use of memory, in percent (80)"
-            ),
+            "least": KeySpec(IntegerKind(1, 10_000), "the minimum number of slots (1)", ("min",)),
+            "most": KeySpec(IntegerKind(1, 10_000), "the maximum number of slots (16)", ("max",)),
+            "cpu": KeySpec(PercentKind(), "fewer slots above this CPU use, in percent (80)"),
+            "memory": KeySpec(PercentKind(), "fewer slots above this memory use, in percent (80)"),
         },
         "`max_parallel`",
     )
@@ -65,17 +62,23 @@ SLOTS = SlotsKind(
 
 GATE = RecordKind(
     {
-        "cpu": KeySpec(PercentKind(), "use of the processors, in percent"),
-        "memory": KeySpec(PercentKind(), "use of memory, in percent"),
+        "cpu": KeySpec(PercentKind(), "CPU use, in percent"),
+        "memory": KeySpec(PercentKind(), "memory use, in percent"),
     },
     "a gate",
 )
 
 LIMIT = RecordKind(
     {
-        "requests": KeySpec(QuotaKind(), "a rate: so many in any such time, `60/min`"),
-        "tokens": KeySpec(QuotaKind(), "a rate: so many tokens in any such time, `100k/min`"),
-        "failures": KeySpec(IntegerKind(1), "a breaker: opens after so many failures in a row (3)"),
+        "requests": KeySpec(
+            QuotaKind(), "a rate: the number of requests in any window of time, `60/min`"
+        ),
+        "tokens": KeySpec(
+            QuotaKind(), "a rate: the number of tokens in any window of time, `100k/min`"
+        ),
+        "failures": KeySpec(
+            IntegerKind(1), "a breaker: opens after this many consecutive failures (3)"
+        ),
         "cool_down": KeySpec(
             DurationKind(), "a breaker: how long it stays open (30s)", ("cooldown",)
         ),
@@ -86,11 +89,9 @@ LIMIT = RecordKind(
 
 ERRORS = RecordKind(
     {
-        "auth_error": KeySpec(ListKind(RegexKind()), "not logged in, a bad key: never tried again"),
-        "rate_limited": KeySpec(ListKind(RegexKind()), "too much asked for: tried again later"),
-        "model_error": KeySpec(
-            ListKind(RegexKind()), "the model or its server failed: tried again"
-        ),
+        "auth_error": KeySpec(ListKind(RegexKind()), "not logged in, invalid key: not retried"),
+        "rate_limited": KeySpec(ListKind(RegexKind()), "too many requests: retried later"),
+        "model_error": KeySpec(ListKind(RegexKind()), "the model or its server failed: retried"),
     },
     "`errors`",
 )
@@ -104,59 +105,60 @@ AGENT = RecordKind(
                     ("codex", "claude", "gemini", "opencode", "qwen", "aider"), "presets"
                 ),
             ),
-            "`command`, any program (the default with `command`)",
+            "`command`: any program (the default with `command`)",
         ),
         "command": KeySpec(
             EitherKind(
-                "write a list, the program first: [my-agent, --task, '{prompt}']",
+                "a command",
+                "use a list, the program first: [my-agent, --task, '{prompt}']",
                 scalar=TextKind(),
                 listed=ListKind(TextKind(blank=True), alone=False),
             ),
-            "what to run: a list, the program first, or a line; `{prompt}` stands for the prompt",
+            "what to run: a list, the program first, or a command line; `{prompt}` is the prompt",
             ("cmd", "argv", "run", "exec"),
         ),
         "python": KeySpec(
-            TextKind("write module:function", CODE),
+            TextKind("a Python function", "use module:function", CODE),
             "a Python function: `module:function`",
             ("func",),
         ),
         "process": KeySpec(
-            BooleanKind(), "a Python agent in a process of its own, which can be killed"
+            BooleanKind(), "run a Python agent in its own process, which can be killed"
         ),
-        "description": KeySpec(TextKind(), "for people"),
+        "description": KeySpec(TextKind(), "a description, for people"),
         "owns": KeySpec(
-            ListKind(PathPatternKind()), "what its tasks write that do not say it", ("paths",)
+            ListKind(PathPatternKind()), "what its tasks write if they have no `writes`", ("paths",)
         ),
         "instances": KeySpec(
-            IntegerKind(1), "so many at once, at most", ("max_instances", "concurrency")
+            IntegerKind(1),
+            "the maximum number of its tasks that run at once",
+            ("max_instances", "concurrency"),
         ),
         "workspace": KeySpec(_WORKSPACE, "where it works: `shared`, the project folder"),
-        "guard": KeySpec(_GUARD, "how its claims are held to: `none`"),
+        "guard": KeySpec(_GUARD, "how its claims are enforced: `none`"),
         "limits": KeySpec(ListKind(TextKind()), "names of `limits` that each of its tasks uses"),
         "uses": KeySpec(ListKind(ResourceKind()), "resources that each of its tasks uses"),
         "env": KeySpec(
-            MappingKind(TextKind("write text", blank=True), "variables and their values", VARIABLE),
-            "variables it gets, with their values; no secrets",
+            MappingKind(TextKind(blank=True), "variables and their values", VARIABLE),
+            "environment variables with their values; no secrets",
             ("environment",),
         ),
-        "pass_env": KeySpec(_VARIABLES, "names of variables of yours that it gets to see"),
-        "secrets": KeySpec(_VARIABLES, "names of secrets that it gets to see"),
-        "stdin": KeySpec(
-            TextKind(), "what it reads on standard input, such as `{prompt}`", ("input",)
-        ),
+        "pass_env": KeySpec(_VARIABLES, "names of your environment variables that it is given"),
+        "secrets": KeySpec(_VARIABLES, "names of secrets that it is given"),
+        "stdin": KeySpec(TextKind(), "its standard input, such as `{prompt}`", ("input",)),
         "home": KeySpec(
-            ChoiceKind("user", "private"), "its HOME: yours (`user`), or one of its own"
+            ChoiceKind("user", "private"), "its HOME: yours (`user`) or its own (`private`)"
         ),
         "errors": KeySpec(
             ERRORS, "regular expressions: a line of output that matches is a failure"
         ),
-        "check": KeySpec(TextKind(), "a shell command that has to succeed after each of its tasks"),
-        "timeout": KeySpec(DurationKind(), "how long one attempt may take"),
+        "check": KeySpec(TextKind(), "a shell command that must succeed after each of its tasks"),
+        "timeout": KeySpec(DurationKind(), "the time limit of one attempt"),
         "attempts": KeySpec(
-            IntegerKind(1, 1000), "how often its tasks are tried, at most", ("retries",)
+            IntegerKind(1, 1000), "the maximum number of attempts of its tasks", ("retries",)
         ),
         "backoff": KeySpec(
-            DurationKind(zero=True), "how long to wait after the first failure (1s), then more"
+            DurationKind(zero=True), "the wait after the first failure (1s); it doubles each time"
         ),
         "budget": KeySpec(DataKind(), "", later=_BUDGETS),
         "model": KeySpec(DataKind(), "", later="presets"),
@@ -165,13 +167,11 @@ AGENT = RecordKind(
 )
 
 TASK: Final[dict[str, KeySpec]] = {
-    "agent": KeySpec(
-        TextKind(), "who does it: one of the agents of the project", ("worker", "assignee")
-    ),
+    "agent": KeySpec(TextKind(), "one of the agents of the project", ("worker", "assignee")),
     "prompt": KeySpec(
         PromptKind(), "what to do", ("text", "task", "message", "description", "input")
     ),
-    "prompt_file": KeySpec(TextKind(), "a file that holds the prompt, relative to the plan"),
+    "prompt_file": KeySpec(TextKind(), "a file with the prompt, relative to the plan"),
     "with": KeySpec(
         MappingKind(DataKind(), "arguments", r"[^\W\d]\w*"),
         "keyword arguments for a Python agent",
@@ -179,61 +179,66 @@ TASK: Final[dict[str, KeySpec]] = {
     ),
     "writes": KeySpec(
         ListKind(PathPatternKind()),
-        "paths it changes, nobody else at that time",
+        "paths it changes; no other task touches them meanwhile",
         ("files", "write"),
     ),
-    "reads": KeySpec(ListKind(PathPatternKind()), "paths it needs to stay as they are", ("read",)),
+    "reads": KeySpec(
+        ListKind(PathPatternKind()), "paths that must not change while it runs", ("read",)
+    ),
     "uses": KeySpec(
         ListKind(ResourceKind()),
-        "resources: `gpu`, `memory_mb=2048`, `db:staging!` (alone)",
+        "resources: `gpu`, `memory_mb=2048`, `db:staging!` (exclusively)",
         ("use",),
     ),
     "after": KeySpec(
         ListKind(TextKind()),
-        "tasks that have to succeed first",
+        "tasks that must succeed first",
         ("needs", "depends_on", "dependencies", "depends", "requires"),
     ),
     "priority": KeySpec(
-        TextKind("write a whole number or a name"), "a number or a name; higher is first"
+        TextKind("a priority", "use a whole number or a name"),
+        "a number or a name; higher starts first",
     ),
-    "timeout": KeySpec(DurationKind(), "how long one attempt may take"),
-    "deadline": KeySpec(MomentKind(), "how long all of it may take from the start, or until when"),
+    "timeout": KeySpec(DurationKind(), "the time limit of one attempt"),
+    "deadline": KeySpec(
+        MomentKind(), "the time limit of all attempts from submission: a duration, or a time"
+    ),
     "attempts": KeySpec(
-        IntegerKind(1, 1000), "how often to try, at most (1)", ("retries", "retry", "tries")
+        IntegerKind(1, 1000), "the maximum number of attempts (1)", ("retries", "retry", "tries")
     ),
     "backoff": KeySpec(
-        DurationKind(zero=True), "how long to wait after the first failure (1s), then more"
+        DurationKind(zero=True), "the wait after the first failure (1s); it doubles each time"
     ),
     "estimate": KeySpec(
-        DurationKind(), "how long it will take; improves the order of starts", ("duration",)
+        DurationKind(), "the expected duration; it improves the order of starts", ("duration",)
     ),
     "workspace": KeySpec(_WORKSPACE, "where it works: `shared`, the project folder"),
-    "guard": KeySpec(_GUARD, "how its claims are held to: `none`"),
+    "guard": KeySpec(_GUARD, "how its claims are enforced: `none`"),
     "check": KeySpec(
-        TextKind(), "a shell command that has to succeed after a program", ("verify", "test")
+        TextKind(), "a shell command that must succeed after a program", ("verify", "test")
     ),
     "output": KeySpec(
-        TextKind(MODEL, rf"text|json|{CODE}"),
-        "what its result has to be: text, json or module:Type",
+        TextKind("an output type", "use text, json or module:Type", rf"text|json|{CODE}"),
+        "the type of its result: text, json or module:Type",
     ),
     "ask": KeySpec(
-        PromptKind(), "a question you have to answer before it starts", ("confirm", "approve")
+        PromptKind(), "a question that you answer before it starts", ("confirm", "approve")
     ),
     "labels": KeySpec(
-        MappingKind(TextKind("write text", blank=True), "labels"),
-        "names with texts, for you",
+        MappingKind(TextKind(blank=True), "labels"),
+        "names with text, for your own use",
         ("tags",),
     ),
     "for_each": KeySpec(
         DeferredKind(ItemsKind()),
-        "a list, or a variable that is one: a task for each",
+        "a list, or a variable that is a list: one task for each item",
         ("foreach", "matrix"),
     ),
     "budget": KeySpec(DataKind(), "", later=_BUDGETS),
     "extra": KeySpec(DataKind(), "", later=_MERGING),
-    "back_to": KeySpec(DataKind(), "", later="conversations that go on"),
+    "back_to": KeySpec(DataKind(), "", later="continued conversations"),
     "on_conflict": KeySpec(DataKind(), "", later=_MERGING),
-    "session": KeySpec(DataKind(), "", later="conversations that go on"),
+    "session": KeySpec(DataKind(), "", later="continued conversations"),
 }
 _DEFAULT_KEYS = (
     *("agent", "priority", "timeout", "deadline", "attempts", "backoff", "estimate", "workspace"),
@@ -247,10 +252,12 @@ LISTED_TASK = RecordKind(
 
 PROJECT = RecordKind(
     {
-        "agents": KeySpec(MappingKind(AGENT, "agents", NAME), "who can do the work", ("agent",)),
-        "max_parallel": KeySpec(SLOTS, "how many tasks at once: a number, `auto`, or its bounds"),
+        "agents": KeySpec(MappingKind(AGENT, "agents", NAME), "the agents", ("agent",)),
+        "max_parallel": KeySpec(
+            SLOTS, "the maximum number of concurrent tasks: a number, `auto`, or bounds for `auto`"
+        ),
         "capacity": KeySpec(
-            MappingKind(IntegerKind(0, 10**15), "resources"), "how much there is of a resource"
+            MappingKind(IntegerKind(0, 10**15), "resources"), "the capacity of resources"
         ),
         "limits": KeySpec(MappingKind(LIMIT, "limits"), "rates and breakers that tasks share"),
         "priorities": KeySpec(
@@ -261,12 +268,14 @@ PROJECT = RecordKind(
             ListKind(PathPatternKind()), "paths that no task may claim for writing"
         ),
         "secrets": KeySpec(_VARIABLES, "names of variables whose values are secret"),
-        "env_file": KeySpec(TextKind(), "where secrets are besides the environment (`.env`)"),
-        "gate": KeySpec(GATE, "above this load of the machine nothing starts, unless nothing runs"),
-        "grace": KeySpec(
-            DurationKind(zero=True), "how long what was told to stop is waited for (30s)"
+        "env_file": KeySpec(
+            TextKind(), "the file with secrets that are not in the environment (`.env`)"
         ),
-        "defaults": KeySpec(DEFAULTS, "what tasks are that do not say otherwise"),
+        "gate": KeySpec(GATE, "above this load nothing starts, unless nothing runs"),
+        "grace": KeySpec(
+            DurationKind(zero=True), "how long to wait for tasks that were told to stop (30s)"
+        ),
+        "defaults": KeySpec(DEFAULTS, "defaults for tasks"),
         "budget": KeySpec(DataKind(), "", later=_BUDGETS),
         "budgets": KeySpec(DataKind(), "", later=_BUDGETS),
         "check": KeySpec(DataKind(), "", later="merging"),
@@ -277,28 +286,28 @@ PROJECT = RecordKind(
 
 PLAN = RecordKind(
     {
-        "name": KeySpec(TextKind(), "what it is called (the name of the file)"),
-        "description": KeySpec(TextKind(), "for people"),
-        "defaults": KeySpec(DeferredKind(DEFAULTS), "what tasks are that do not say otherwise"),
+        "name": KeySpec(TextKind(), "its name (default: the name of the file)"),
+        "description": KeySpec(TextKind(), "a description, for people"),
+        "defaults": KeySpec(DeferredKind(DEFAULTS), "defaults for tasks"),
         "variables": KeySpec(
             MappingKind(VariableKind(), "variables", r"[A-Za-z_][A-Za-z0-9_-]*"),
-            "texts and lists for `{{name}}`; `--set` changes them, and gives a value where none is",
+            "text and lists for `{{name}}`; `--set` sets or overrides them",
             ("vars", "params", "inputs"),
         ),
         "tasks": KeySpec(
             DeferredKind(
                 EitherKind(
-                    "write a list of tasks, or a mapping from ids to tasks",
+                    *TASKS,
                     listed=ListKind(ReferenceKind("listed_task"), alone=False),
                     keyed=MappingKind(ReferenceKind("task"), "tasks"),
                 )
             ),
-            "the tasks: a list, or a mapping from ids to tasks; a text alone is a prompt",
+            "a list of tasks, or a mapping from ids to tasks; text alone is a prompt",
             ("steps", "jobs"),
         ),
-        "max_parallel": KeySpec(SLOTS, "how many tasks at once, in this plan"),
+        "max_parallel": KeySpec(SLOTS, "the maximum number of concurrent tasks of this plan"),
         "fail_fast": KeySpec(BooleanKind(), "whether the first failure stops everything (false)"),
-        "deadline": KeySpec(DurationKind(), "how long the whole plan may take", ("timeout",)),
+        "deadline": KeySpec(DurationKind(), "the time limit of the whole plan", ("timeout",)),
         "budget": KeySpec(DataKind(), "", later=_BUDGETS),
     },
     "a plan",

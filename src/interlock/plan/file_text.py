@@ -1,4 +1,4 @@
-"""From the bytes of a file to its text."""
+"""Reading a file as text."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from interlock.plan.node import ScalarNode
 from interlock.plan.problems import Problems
 
 LARGEST: Final = 8 * 1024 * 1024
-"""Bytes. A plan of ten thousand tasks has two million."""
+"""In bytes. A plan of ten thousand tasks has two million."""
 
 
 def read_text(path: Path, problems: Problems) -> str:
-    """The text of a file; stops with a problem if there is none."""
+    """Return the text of a file; raise with a problem if it cannot be read."""
     try:
         if not (path.is_file() or path.is_dir()) and path.exists():
-            problems.refuse(None, "", "it is no file")  # a pipe would keep us waiting
+            problems.refuse(None, "", "it is not a regular file")  # Reading a pipe could block.
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
     except OSError as error:
         problems.refuse(None, "", f"it cannot be read: {error.strerror or error}")
     if len(data) > LARGEST:
-        problems.refuse(None, "", f"it is larger than {LARGEST // 1024**2} MiB; split it up")
+        problems.refuse(None, "", f"it is larger than {LARGEST // 1024**2} MiB; split it")
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         problems.refuse(ScalarNode("", line=1, column=1), "", "it is UTF-16; save it as UTF-8")
     try:

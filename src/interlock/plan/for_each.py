@@ -1,4 +1,4 @@
-"""The tasks of a plan as they will be: each with an id, and `for_each` unfolded."""
+"""The tasks of a plan after `for_each` has been expanded: each with an id."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from interlock.plan.composite_kinds import RecordKind, RecordValues
-from interlock.plan.file_keys import LISTED_TASK, NAMED_TASK
+from interlock.plan.file_keys import LISTED_TASK, NAMED_TASK, TASKS
 from interlock.plan.node import ListNode, MappingNode, Node, ScalarNode
 from interlock.plan.problems import Problems
 from interlock.plan.records import question_id
@@ -21,13 +21,13 @@ _LONGEST_ID: Final = 200
 
 @dataclass(slots=True)
 class Draft:
-    """A task that was read, before it is checked against the others."""
+    """A task as it was read, before it is checked against the others."""
 
     id: str
     found: RecordValues
     scope: Scope
     at: Node
-    """Its id, if it has one; otherwise all of it."""
+    """The node of its id, if it has one; otherwise that of the whole task."""
 
 
 @dataclass(slots=True)
@@ -36,13 +36,13 @@ class Drafts:
 
     tasks: list[Draft] = field(default_factory=list)
     names: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Ids, and names of groups: the tasks that `for_each` made of one."""
+    """Ids of tasks, and names of groups: the tasks that one `for_each` makes."""
     empty: list[str] = field(default_factory=list)
-    """Groups without a task."""
+    """Names of groups without a task."""
 
 
 def unfold(node: Node, scope: Scope, problems: Problems) -> Drafts:
-    """Read the tasks of a plan, whether they are a list or a mapping."""
+    """Read the tasks of a plan, which are a list or a mapping."""
     unfolding = _Expansion(scope, problems)
     if isinstance(node, MappingNode):
         scope.tasks = node.entries.keys()
@@ -57,13 +57,13 @@ def unfold(node: Node, scope: Scope, problems: Problems) -> Drafts:
             at = each.get("id") if isinstance(each, MappingNode) else None
             unfolding.add(own, at, each, path, LISTED_TASK)
     else:
-        wrong(node, "tasks", problems, "write a list of tasks, or a mapping from ids to tasks")
+        wrong(node, "tasks", problems, *TASKS)
     if (
         isinstance(node, MappingNode | ListNode)
         and not unfolding.drafts.tasks
         and not len(problems)
     ):
-        problems.add(node, "tasks", "there is no task")
+        problems.add(node, "tasks", "there are no tasks")
     return unfolding.named()
 
 
@@ -78,18 +78,17 @@ class _Expansion:
         self._scope = scope
         self._problems = problems
         self._first: dict[str, Node] = {}
-        """Where each id was said first."""
+        """Where each id was used first."""
         self._nameless: list[Draft] = []
 
     def add(
         self, name: str | None, key: Node | None, node: Node, path: str, kind: RecordKind
     ) -> None:
-        """Add a task, or all that it is to be done for."""
+        """Add a task, or one for each item of its `for_each`."""
         task = _as_task(node)
         if task is None:
-            wrong(
-                node, path, self._problems, "write a task with keys such as agent, prompt, writes"
-            )
+            hint = "use a mapping with keys such as agent, prompt, writes"
+            wrong(node, path, self._problems, "a task", hint)
             return
         at = key or node
         repeated = task.get("for_each")
@@ -112,12 +111,12 @@ class _Expansion:
             self._group(name, at, path, [each.id for each in ids if each is not None])
 
     def _group(self, name: str, at: Node, path: str, ids: list[str]) -> None:
-        """What comes after the name of such a task comes after all of them."""
+        """Let a name stand for all tasks of a `for_each`: what comes after it comes after all."""
         short = _HOLE.sub("", name).strip("-_./: ")
         for each in dict.fromkeys((name, short)):
             if each in self._first:
                 first = self._first[each].line
-                text = f"{each!r} would mean all of these, and the task in line {first}; rename one"
+                text = f"{each!r} would mean all of these and the task in line {first}; rename one"
                 self._problems.add(at, path, text)
             elif each:
                 self._first[each] = at
@@ -162,7 +161,7 @@ class _Expansion:
         self, own: str | None, found: Any, scope: Scope, at: Node, path: str
     ) -> Draft | None:
         if len(self.drafts.tasks) >= MOST_TASKS:
-            self._problems.refuse(at, path, f"these are more than {MOST_TASKS:,} tasks")
+            self._problems.refuse(at, path, f"there are more than {MOST_TASKS:,} tasks")
         if found is WRONG:
             return None
         draft = Draft(own or "", found, scope, at)
@@ -176,17 +175,17 @@ class _Expansion:
     def _claim_id(self, draft: Draft, path: str) -> None:
         own, at = draft.id, draft.at
         if not own.strip() or len(own) > _LONGEST_ID or not own.isprintable():
-            what = f"an id is text of up to {_LONGEST_ID} characters in one line"
-            self._problems.add(at, path, f"{own[:60]!r} is no id; {what}")
+            hint = f"use up to {_LONGEST_ID} characters in one line"
+            self._problems.add(at, path, f"{own[:60]!r} is not a valid id; {hint}")
         first = self._first.setdefault(own, at)
         if first is not at or own in self.drafts.names:
             self._problems.add(
-                at, path, f"there is already a task {own!r}, in line {first.line}; ids are unique"
+                at, path, f"there is already a task {own!r} in line {first.line}; use another id"
             )
         self.drafts.names[own] = (own,)
 
     def named(self) -> Drafts:
-        """All tasks, those without an id by the first words of what they are to do."""
+        """Return all tasks. Those without an id get one from the first words of their prompt."""
         names = self.drafts.names
         for draft in self._nameless:
             base = own = _slug(draft.found)
@@ -200,17 +199,17 @@ class _Expansion:
         return self.drafts
 
     def _check_questions(self) -> None:
-        """The question before a task is a task of its own, whose id nobody else can have."""
+        """Reject tasks that have the id of a question: a question is a task of its own."""
         tasks = {draft.id: draft for draft in self.drafts.tasks}
         for draft in self.drafts.tasks:
             other = tasks.get(question_id(draft.id)) if draft.found.says("ask") else None
             if other is not None:
-                text = f"this is the id of the question that {draft.id!r} asks; choose another one"
+                text = f"this is the id of the question that {draft.id!r} asks; use another id"
                 self._problems.add(other.at, other.found.field, text)
 
 
 def _as_task(node: Node) -> MappingNode | None:
-    """A text alone is a prompt."""
+    """Return a task as a mapping. Text alone is a prompt."""
     if isinstance(node, MappingNode):
         return node
     if not isinstance(node, ScalarNode) or node.is_nothing:

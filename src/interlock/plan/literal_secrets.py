@@ -1,12 +1,12 @@
-"""Secrets that were written into a file, where they do not belong."""
+"""Secrets that were written into a file by mistake."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-# What a secret begins with, what follows, and what it is. Each pattern begins with plain text and
-# every repetition is bounded: looking through a file costs next to nothing, whatever is in it.
+# What a secret begins with, what follows, and what it is. Each pattern begins with literal text and
+# every repetition is bounded, so searching a file is cheap whatever it contains.
 _SHAPES: Final = [
     ("sk-", r"(?<![A-Za-z0-9]sk-)[A-Za-z0-9_-]{16,200}", "an API key"),
     ("ghp_", r"[A-Za-z0-9]{20,200}", "a GitHub token"),
@@ -36,7 +36,7 @@ ELSEWHERE: Final = (
 
 
 def secret_in(text: str) -> str | None:
-    """What kind of secret the text has in it, if one can be seen."""
+    """Return the kind of secret that a text contains, if one is recognized."""
     for start, shape, what in _SHAPED:
         if start in text and shape.search(text):
             return what
@@ -44,15 +44,15 @@ def secret_in(text: str) -> str | None:
 
 
 def may_have_secrets(text: str) -> bool:
-    """Whether the values of a file are worth looking at one by one.
+    """Whether the values of a file have to be checked one by one.
 
-    By its text; where there is a backslash, a value may be another one than it looks.
+    Decided by its text. With a backslash in it, a value may differ from its spelling.
     """
     return "\\" in text or secret_in(text) is not None
 
 
 def hidden(text: str) -> str:
-    """The text with stars in the place of secrets: no message repeats one."""
+    """Return the text with `***` in place of secrets, for messages."""
     for start, shape, _ in _SHAPED:
         if start in text:
             text = shape.sub("***", text)
@@ -60,5 +60,5 @@ def hidden(text: str) -> str:
 
 
 def names_a_secret(name: str) -> bool:
-    """Whether a variable of this name holds a secret, as its name says."""
+    """Whether the name of a variable says that its value is a secret."""
     return _NAME.search(name) is not None

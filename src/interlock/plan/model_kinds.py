@@ -1,4 +1,4 @@
-"""Values that our own records understand: durations, times, patterns, resources, quotas."""
+"""Kinds of values that the model understands: durations, times, patterns, resources, quotas."""
 
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ from interlock.plan.scalar_kinds import HOLE, NUMBER, WRONG, Schema, wrong
 class DurationKind:
     """A length of time, in seconds."""
 
-    allowed = "write a duration such as 90s, 10m or 1h30m"
+    noun = "a valid duration"
+    hint = "use 90s, 10m or 1h30m"
 
     def __init__(self, zero: bool = False) -> None:
         self._zero = zero
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
         if not isinstance(node, ScalarNode) or node.is_nothing:
-            return wrong(node, field, problems, self.allowed)
+            return wrong(node, field, problems, self.noun, self.hint)
         text = node.value
         try:
             plain = node.plain and NUMBER.fullmatch(text)
             found = seconds(float(text) if plain else text)
         except (InvalidOption, OverflowError):
-            return wrong(node, field, problems, self.allowed)
+            return wrong(node, field, problems, self.noun, self.hint)
         if not found and not self._zero:
-            problems.add(node, field, f"{text!r} is no time at all; {self.allowed}")
+            problems.add(node, field, f"{text!r} is not {self.noun} here; it must be above zero")
             return WRONG
         return found
 
@@ -49,14 +50,15 @@ class DurationKind:
 class MomentKind(DurationKind):
     """A length of time, or a date and time with its zone."""
 
-    allowed = "write a duration such as 1h30m, or a time with its zone: 2026-12-24T18:00:00+01:00"
+    noun = "a valid duration or time"
+    hint = "use 1h30m, or a time with its zone: 2026-12-24T18:00:00+01:00"
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
         if isinstance(node, ScalarNode) and re.match(r"\d{4}-\d\d-\d\d[T ]", node.value):
             try:
                 found = datetime.fromisoformat(node.value)
             except ValueError:
-                return wrong(node, field, problems, self.allowed)
+                return wrong(node, field, problems, self.noun, self.hint)
             if found.tzinfo is None:
                 problems.add(node, field, f"{node.value!r} has no time zone; add Z or +01:00")
                 return WRONG
@@ -69,22 +71,23 @@ class MomentKind(DurationKind):
 
 
 class ParsedKind:
-    """Text that one of our own readers understands; its error says what is wrong."""
+    """Text that a parser of the model understands; its error becomes the problem."""
 
-    allowed = "write text"
+    noun = "text"
+    hint = "use text"
 
-    def _made(self, text: str) -> Any:
+    def _parse(self, text: str) -> Any:
         raise NotImplementedError
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
         if not isinstance(node, ScalarNode) or node.is_nothing or not node.value.strip():
-            return wrong(node, field, problems, self.allowed)
+            return wrong(node, field, problems, self.noun, self.hint)
         try:
-            return self._made(node.value)
+            return self._parse(node.value)
         except UsageError as error:
             problems.add(node, field, str(error))
         except re.error as error:
-            problems.add(node, field, f"{node.value!r} is no regular expression: {error}")
+            problems.add(node, field, f"{node.value!r} is not a valid regular expression: {error}")
         return WRONG
 
     def schema(self) -> Schema:
@@ -94,9 +97,10 @@ class ParsedKind:
 class PathPatternKind(ParsedKind):
     """A pattern of paths inside the workspace."""
 
-    allowed = "write a path or pattern such as src/api/ or docs/*.md"
+    noun = "a path or pattern"
+    hint = "use a path such as src/api/, or a pattern such as docs/*.md"
 
-    def _made(self, text: str) -> str:
+    def _parse(self, text: str) -> str:
         for each in parse(text).alternatives:
             if not (each.is_plain or each.is_subtree) and any_path(each.rest) is None:
                 raise InvalidOption(f"no path can match {text!r}")
@@ -104,32 +108,35 @@ class PathPatternKind(ParsedKind):
 
 
 class ResourceKind(ParsedKind):
-    """A resource as plans write it."""
+    """A resource as written in plans."""
 
-    allowed = "write a resource such as gpu, memory_mb=2048 or db:staging!"
+    noun = "a resource"
+    hint = "use gpu, memory_mb=2048 or db:staging!"
 
-    def _made(self, text: str) -> Claim:
+    def _parse(self, text: str) -> Claim:
         if len(text) > 300:
-            raise InvalidOption("a resource has a short name, such as gpu or memory_mb=2048")
+            raise InvalidOption("the name of a resource is at most 300 characters long")
         return uses_text(text)
 
 
 class QuotaKind(ParsedKind):
-    """So much in some time."""
+    """An amount per time."""
 
-    allowed = "write 60/min, 100k/min or 10/5s"
+    noun = "a quota"
+    hint = "use 60/min, 100k/min or 10/5s"
 
-    def _made(self, text: str) -> Quota:
+    def _parse(self, text: str) -> Quota:
         if len(text) > 40:
-            raise InvalidOption(f"a quota is short: {self.allowed}")
+            raise InvalidOption(f"this is not {self.noun}; {self.hint}")
         return Quota.parse(text)
 
 
 class RegexKind(ParsedKind):
     """A regular expression."""
 
-    allowed = "write a regular expression such as 'rate limit|429'"
+    noun = "a regular expression"
+    hint = "use for example 'rate limit|429'"
 
-    def _made(self, text: str) -> str:
+    def _parse(self, text: str) -> str:
         re.compile(text)
         return text

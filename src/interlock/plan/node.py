@@ -1,6 +1,6 @@
-"""A YAML file as a tree in which everything knows its line and column.
+"""A YAML file as a tree in which every node knows its line and column.
 
-Scalars keep the text that was written: what it means is up to whoever reads it, so that `no` is a
+Scalars keep the text as it was written; what it means depends on where it stands. So `no` is a
 country where a name is expected, and `1.10` a version. Lines and columns count from 1.
 """
 
@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 
 class ScalarNode:
-    """A single value, as it was written. `plain`: without quotes, so that it may be a number."""
+    """A single value as it was written. `plain`: without quotes, so it may be a number."""
 
     __slots__ = ("column", "line", "plain", "value")
 
@@ -27,7 +27,7 @@ class ScalarNode:
 
 
 class ListNode:
-    """A list. `size` counts what is in it with all that aliases stand for, `height` the levels."""
+    """A list. `size` counts its nodes with aliases expanded, `height` its levels."""
 
     __slots__ = ("column", "has_holes", "height", "items", "line", "size")
 
@@ -42,7 +42,7 @@ class ListNode:
 
 
 class MappingNode:
-    """A mapping: for each key where it is, and its value."""
+    """A mapping: each key with its node and the node of its value."""
 
     __slots__ = ("column", "entries", "has_holes", "height", "line", "size", "unreadable")
 
@@ -57,7 +57,7 @@ class MappingNode:
         """Whether it was meant as something else, which has been reported already."""
 
     def get(self, name: str) -> Node | None:
-        """The value of a key, if it is there."""
+        """Return the value of a key, if it is there."""
         found = self.entries.get(name)
         return None if found is None else found[1]
 

@@ -1,4 +1,4 @@
-"""Plan files: tasks with what they claim, what they come after and who does them."""
+"""Plan files: tasks with their agents, claims and dependencies."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def load_plan(
     variables: Mapping[str, str] = MappingProxyType({}),
     only: Iterable[str] = (),
 ) -> Plan:
-    """Read a plan file; PlanError has everything that is wrong with it.
+    """Read a plan file. PlanError has everything that is wrong with it.
 
-    `variables` go before those of the file. `only` names the tasks to keep, with all that they
-    come after.
+    `variables` override those of the file. `only` names the tasks to keep, with all their
+    dependencies.
     """
     path = Path(path)
     problems = Problems(str(path))
@@ -57,7 +57,7 @@ def load_plan(
     tasks = found.node.get("tasks")
     if tasks is None:
         problems.raise_any()
-        problems.refuse(None, "tasks", "there is no task; write them under `tasks:`")
+        problems.refuse(None, "tasks", "there are no tasks; write them under `tasks:`")
     scope = Scope(given)
     drafts = unfold(tasks, scope, problems)
     defaults = _defaults(found, scope, project, problems)
@@ -81,7 +81,7 @@ def load_plan(
 def plan_of_prompts(
     prompts: Sequence[tuple[str | None, str]], project: Project, *, name: str = COMMAND_LINE
 ) -> Plan:
-    """A plan out of prompts, each with the name of its agent or None for the usual one.
+    """Make a plan from prompts, each with the name of its agent or None for the default one.
 
     Nothing in them is taken for a variable.
     """
@@ -109,13 +109,13 @@ def _variables(
     for name, value in known.items():
         at, field = entries[name][0], f"variables.{name}"
         if name in RESERVED:
-            problems.add(at, field, f"{name!r} has its meaning in `for_each`; choose another name")
+            problems.add(at, field, f"{name!r} is reserved for `for_each`; use another name")
         if names_a_secret(name) and isinstance(value, str) and value.strip():
-            problems.add(at, field, f"{name!r} is a secret by its name; {ELSEWHERE}")
+            problems.add(at, field, f"{name!r} looks like the name of a secret; {ELSEWHERE}")
     for name, text in given.items():
         field = f"--set {name}"
         if names_a_secret(name) or secret_in(text) is not None:
-            problems.add(None, field, f"this is a secret; {ELSEWHERE}")
+            problems.add(None, field, f"this looks like a secret; {ELSEWHERE}")
         if "\0" in text or any("\ud800" <= each <= "\udfff" for each in text):
             problems.add(None, field, "its value is not UTF-8 text")
         known[name] = listed(text) if isinstance(known.get(name), tuple) else text
@@ -145,7 +145,7 @@ def _defaults(found: RecordValues, scope: Scope, project: Project, problems: Pro
 
 
 def _check_cycles(planned: Sequence[PlannedTask], drafts: Drafts, problems: Problems) -> None:
-    """Name every circle of tasks that wait for each other, up to a few."""
+    """Report cycles of dependencies, up to a few."""
     after = {task.id: list(task.after) for task in planned}
     places = {draft.id: draft for draft in drafts.tasks}
     for _ in range(_MOST_CYCLES):
@@ -158,7 +158,7 @@ def _check_cycles(planned: Sequence[PlannedTask], drafts: Drafts, problems: Prob
             text = "it comes after itself; leave it out"
         else:
             way = " -> ".join(cycle)
-            text = f"these tasks wait for each other: {way}; leave out one of these dependencies"
+            text = f"these tasks wait for each other: {way}; remove one of these dependencies"
         problems.add(found.at(key), found.path(key), text)
         for each in cycle:
             after.pop(each, None)

@@ -1,4 +1,4 @@
-"""What is wrong with a file, all of it at once."""
+"""Problems: everything that is wrong with a file, reported at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from interlock.plan.literal_secrets import hidden
 from interlock.plan.node import Node
 
 MOST: Final = 1_000
-"""Beyond this many problems nobody reads on, and neither do we."""
+"""After this many problems reading stops."""
 _LOOKED_AT: Final = 10_000
 _NAMED: Final = 12
 
@@ -26,11 +26,11 @@ class Problem:
     line: int
     column: int
     field: str
-    """Such as `tasks.api.writes`; empty for the file as a whole."""
+    """The key, such as `tasks.api.writes`; empty for the file as a whole."""
     text: str
-    """What is wrong, and what is allowed."""
+    """What is wrong, and what to write instead."""
     suggestion: str = ""
-    """What may have been meant."""
+    """What was probably meant."""
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
@@ -44,7 +44,7 @@ def _place(problem: Problem) -> tuple[int, int]:
 
 
 class Problems:
-    """Collects what is wrong with one file."""
+    """Collects the problems of one file."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -54,7 +54,7 @@ class Problems:
         return len(self._found)
 
     def add(self, at: Node | None, field: str, text: str, suggestion: str = "") -> None:
-        """Note a problem; the same one in the same line only once."""
+        """Add a problem. The same one in the same line is added once."""
         line, column = (at.line, at.column) if at is not None else (0, 0)
         problem = Problem(self.file, line, column, hidden(field), hidden(text), hidden(suggestion))
         self._found.setdefault((line, problem.field, problem.text), problem)
@@ -70,41 +70,41 @@ class Problems:
         known: Iterable[str],
         more: str = "",
     ) -> None:
-        """Note a name that is none of the `known` ones, and which of them may have been meant."""
+        """Add the problem of an unknown name, with the known one that was probably meant."""
         listed = list(islice(known, _LOOKED_AT))
         close = get_close_matches(name, listed, n=1)
         if close:
             self.add(at, field, text, close[0])
             return
         shown = ", ".join(sorted(listed)[:_NAMED]) + (", ..." if len(listed) > _NAMED else "")
-        there = f"; there are: {shown}" if listed else "; there are none"
+        there = f"; known: {shown}" if listed else "; there are none"
         self.add(at, field, f"{text}{there}{more}")
 
     def refuse(self, at: Node | None, field: str, text: str) -> NoReturn:
-        """Note a problem after which there is nothing left to read."""
+        """Add a problem after which nothing can be read, and raise."""
         self.add(at, field, text)
         self.stop()
 
     def stop(self) -> NoReturn:
-        """Raise what was found."""
+        """Raise PlanError with all problems."""
         in_order = sorted(self._found.values(), key=_place)
         raise PlanError(in_order)
 
     def raise_any(self) -> None:
-        """Raise what was found, if something was."""
+        """Raise PlanError if there are problems."""
         if self._found:
             self.stop()
 
 
 class SizeLimit:
-    """How much a plan may unfold to: a small file must not fill the memory of a machine."""
+    """How large a plan may become: a small file must not fill the memory of the machine."""
 
     def __init__(self, most: int, what: str) -> None:
         self._left = most
         self._what = what
 
     def take(self, amount: int, at: Node | None, field: str, problems: Problems) -> None:
-        """Count so much more; stops with a problem where it is too much."""
+        """Count more; raise with a problem if it is too much."""
         self._left -= amount
         if self._left < 0:
-            problems.refuse(at, field, f"here the tasks unfold to {self._what}; split the plan up")
+            problems.refuse(at, field, f"here the tasks expand to {self._what}; split the plan")

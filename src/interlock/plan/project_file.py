@@ -1,4 +1,4 @@
-"""The project file: `interlock.yaml`, in the folder that agents work in or above it."""
+"""The project file: `interlock.yaml`, in the workspace or in a folder above it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ENV_FILE: Final = ".env"
 
 
 def find_project(start: str | PathLike[str] = ".") -> Path | None:
-    """The project file in this folder, or in the nearest one above it."""
+    """Return the project file in this folder, or in the nearest one above it."""
     start = Path(start).absolute()
     for folder in (start, *start.parents):
         if (folder / FILE).is_file():
@@ -40,7 +40,7 @@ def find_project(start: str | PathLike[str] = ".") -> Path | None:
 
 
 def load_project(path: str | PathLike[str]) -> Project:
-    """Read a project file; PlanError has everything that is wrong with it."""
+    """Read a project file. PlanError has everything that is wrong with it."""
     path = Path(path)
     problems = Problems(str(path))
     text = read_text(path, problems)
@@ -56,11 +56,11 @@ def load_project(path: str | PathLike[str]) -> Project:
 
 
 def refuse_secrets(node: Node, field: str, problems: Problems) -> None:
-    """Note every value and every name in which a secret can be seen."""
+    """Report every value and every key that contains a secret."""
     if isinstance(node, ScalarNode):
         what = secret_in(node.value)
         if what is not None:
-            problems.add(node, field, f"there is {what} in it; {ELSEWHERE}")
+            problems.add(node, field, f"it contains {what}; {ELSEWHERE}")
     elif isinstance(node, ListNode):
         for each in node.items:
             refuse_secrets(each, field, problems)
@@ -99,7 +99,7 @@ def _project(path: Path, found: RecordValues, problems: Problems) -> Project:
         found.get("grace", GRACE),
         _defaults(found, agents, priorities, supply, problems),
         (
-            *(f"{each}; the first one has it" for each in _owned_twice(agents)),
+            *(f"{each}; the first one owns it" for each in _owned_twice(agents)),
             *_open_secrets(agents, set(secrets)),
         ),
     )
@@ -134,7 +134,7 @@ def _gate(found: RecordValues, problems: Problems) -> Gate | None:
         return Gate(**gate.values)
     except InvalidOption:
         if not gate.node.entries:
-            problems.add(gate.node, "gate", "write `cpu`, `memory` or both, in percent")
+            problems.add(gate.node, "gate", "set `cpu`, `memory` or both, in percent")
         return None
 
 
@@ -147,8 +147,8 @@ def _limits(found: RecordValues, problems: Problems) -> dict[str, Rate | Breaker
             problems.add(
                 each.node,
                 each.field,
-                "write `requests`, `tokens` or both for a rate, or `failures` and `cool_down` for "
-                "a breaker" + (", under two names" if is_rate else ""),
+                "set `requests`, `tokens` or both for a rate, or `failures` and `cool_down` for a "
+                "breaker" + ("; this has both: use two limits" if is_rate else ""),
             )
         elif is_breaker:
             limits[name] = Breaker(**each.values)
@@ -169,13 +169,15 @@ def _capacity(
         at, field = entries[name][0], f"capacity.{name}"
         agent = agents.get(name.removeprefix("agent:")) if name.startswith("agent:") else None
         if name == "slots":
-            problems.add(at, field, "slots are `max_parallel`; set that")
+            problems.add(at, field, "set the number of slots with `max_parallel`")
         elif name in limits:
-            problems.add(at, field, f"{name!r} is a limit as well; keep one of them")
+            problems.add(at, field, f"{name!r} is also a limit; keep one of them")
         elif agent is not None and agent.instances is not None:
-            problems.add(at, field, f"the agent has `instances: {agent.instances}`; keep one")
+            problems.add(
+                at, field, f"the agent has `instances: {agent.instances}`; keep one of them"
+            )
         elif name.endswith("!") or "=" in name:
-            problems.add(at, field, "a name cannot have = or ! in it; they say how much is used")
+            problems.add(at, field, "a name cannot contain = or !; these say how much is used")
     for name, each in agents.items():
         if each.instances is not None:
             capacity.setdefault(f"agent:{name}", each.instances)
@@ -203,7 +205,7 @@ def _check_agents(
 
 
 def _said(found: RecordValues, name: str) -> Any:
-    """The names that a mapping has, right or wrong: what is wrong was noted already."""
+    """Return the names in a mapping, valid or not: invalid ones have been reported."""
     node = found.at(name)
     return node.entries if isinstance(node, MappingNode) and node is not found.node else ()
 
@@ -215,14 +217,14 @@ def _check_passed_on(
         for passed, at in zip(each.get("pass_env", ()), each.items_at("pass_env"), strict=False):
             if passed in secrets and passed not in agents[name].secrets:
                 problems.add(
-                    at, each.path("pass_env"), f"{passed!r} is a secret; name it under `secrets`"
+                    at, each.path("pass_env"), f"{passed!r} is a secret; list it under `secrets`"
                 )
 
 
 def _open_secrets(agents: dict[str, AgentSpec], secrets: set[str]) -> list[str]:
     return [
-        f"agents.{name}.pass_env: {passed!r} is a secret by its name; under `secrets` it would be "
-        "kept out of logs and journal"
+        f"agents.{name}.pass_env: {passed!r} looks like the name of a secret; under `secrets` it "
+        "would be kept out of logs and journal"
         for name, each in agents.items()
         for passed in (() if each.command is None else each.command.pass_env)
         if names_a_secret(passed) and passed not in secrets

@@ -1,4 +1,4 @@
-"""What agents are told: prompts, from the plan or from files, and the results that they quote."""
+"""The prompts of tasks, from the plan or from files, and the results that they quote."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LARGEST_PROMPT: Final = 1024 * 1024
 
 
 class PromptReader:
-    """The prompts of one plan. Files are relative to its folder, and read once."""
+    """Reads the prompts of one plan. Files are relative to its folder, and read once."""
 
     def __init__(self, folder: Path, problems: Problems) -> None:
         self._folder = folder
@@ -25,11 +25,11 @@ class PromptReader:
         self._prompts: dict[str, str | None] = {}
 
     def of(self, draft: Draft, agent: AgentSpec) -> str | Template | None:
-        """The prompt of a task, if it has one and its agent can see it."""
+        """Return the prompt of a task, if it has one and its agent is given it."""
         found, problems = draft.found, self._problems
         key = "prompt_file" if found.says("prompt_file") else "prompt"
         if found.says("prompt") and found.says("prompt_file"):
-            text = "there is a `prompt` as well; keep one of them"
+            text = "there is also a `prompt`; keep one of them"
             problems.add(found.key_at("prompt_file"), found.path("prompt_file"), text)
         prompt: str | Template | None = found.get("prompt")
         if found.get("prompt_file") is not None:
@@ -38,7 +38,7 @@ class PromptReader:
             problems.add(
                 found.key_at(key),
                 found.path(key),
-                f"agent {agent.name!r} would never see it: put '{{prompt}}' or '{{prompt_file}}' "
+                f"agent {agent.name!r} is not given it; put '{{prompt}}' or '{{prompt_file}}' "
                 "into its `command`, `env` or `stdin`",
             )
         elif (
@@ -48,7 +48,7 @@ class PromptReader:
             and found.is_right
         ):
             problems.add(
-                draft.at, found.field, f"agent {agent.name!r} needs a prompt; write `prompt:`"
+                draft.at, found.field, f"agent {agent.name!r} needs a prompt; add `prompt:`"
             )
         return prompt
 
@@ -78,7 +78,7 @@ class PromptReader:
         key: str,
         after: dict[str, None],
     ) -> str | Template | None:
-        """A template whose references name tasks that there are; they are added to `after`."""
+        """Return the text with its references checked; add their tasks to `after`."""
         if not isinstance(text, Template):
             return text
         found = draft.found
@@ -101,10 +101,10 @@ class PromptReader:
 
 
 def _read_prompt(path: Path) -> tuple[str | None, str]:
-    """The text of a file, or what is wrong with it."""
+    """Return the text of a file, or what is wrong with it."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            return None, "it is no file"
+            return None, "it is not a regular file"
         with path.open("rb") as file:
             data = file.read(LARGEST_PROMPT + 1)
         text = data.decode("utf-8-sig")
@@ -113,8 +113,8 @@ def _read_prompt(path: Path) -> tuple[str | None, str]:
             return None, f"byte {error.start} is not UTF-8; save it as UTF-8"
         return None, f"it cannot be read: {getattr(error, 'strerror', None) or error}"
     if len(data) > LARGEST_PROMPT:
-        return None, "it is larger than 1 MiB; a prompt can tell an agent to read a file"
+        return None, "it is larger than 1 MiB; let the prompt tell the agent which file to read"
     if not text.strip():
         return None, "it is empty"
     what = secret_in(text)
-    return (None, f"there is {what} in it; {ELSEWHERE}") if what else (text, "")
+    return (None, f"it contains {what}; {ELSEWHERE}") if what else (text, "")

@@ -1,7 +1,7 @@
-"""What project and plan files say, checked and complete: the records that the runtime works from.
+"""Projects and plans as records, checked and complete: what the runtime works from.
 
 Nothing in them has to be looked up in a file again. Defaults are filled in, variables replaced,
-`for_each` unfolded, names of priorities turned into numbers.
+`for_each` expanded, and names of priorities turned into numbers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GRACE: Final = 30.0
 
 
 class Position(NamedTuple):
-    """Where something is said: line and column count from 1, 0 where nobody said it in a file."""
+    """A position in a file. Line and column count from 1; 0: not in a file."""
 
     file: str = ""
     line: int = 0
@@ -39,7 +39,7 @@ NOWHERE: Final = Position()
 
 
 def question_id(task_id: str) -> str:
-    """What the task is called that asks whether another one may start."""
+    """Return the id of the task that asks whether another task may start."""
     return f"{task_id}?"
 
 
@@ -47,9 +47,9 @@ def question_id(task_id: str) -> str:
 class AgentSpec:
     """An agent of the project file: a program (`command`) or a Python function (`python`).
 
-    `uses` has what every task of this agent takes besides what the task itself says: its limits
-    and, with `instances`, one of `agent:NAME`, of which the project's `capacity` has that many.
-    `timeout` and `retry` are in each PlannedTask already.
+    `uses` is what every task of this agent uses on top of its own: its limits and, with
+    `instances`, one of `agent:NAME`, of which the project's `capacity` has that many. `timeout` and
+    `retry` are already in each PlannedTask.
     """
 
     name: str
@@ -66,19 +66,19 @@ class AgentSpec:
     timeout: float | None = None
     retry: Retry | None = None
     secrets: tuple[str, ...] = ()
-    """Names of those variables that this agent is given; nobody else sees them."""
+    """Names of the secret variables that this agent, and no other, is given."""
     description: str = ""
     position: Position = NOWHERE
 
     @property
     def takes_prompt(self) -> bool:
-        """Whether the agent gets to see a prompt at all."""
+        """Whether the agent is given a prompt at all."""
         return self.command is None or self.command.takes_prompt
 
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What tasks are that do not say otherwise. None: not said."""
+    """Defaults for tasks. None: not set."""
 
     agent: str | None = None
     priority: int | None = None
@@ -92,14 +92,14 @@ class Defaults:
     check: str | None = None
     output: str | None = None
     reads: tuple[str, ...] = ()
-    """Added to what each task says; so are `uses` and `labels`."""
+    """Added to those of each task; so are `uses` and `labels`."""
     uses: tuple[Claim, ...] = ()
     labels: Mapping[str, str] = field(default_factory=lambda: NOTHING)
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A project file, or what holds without one (`Project(root=folder)`)."""
+    """A project file, or the project of a folder without one (`Project(root=folder)`)."""
 
     root: Path
     """The folder of the project file: the workspace."""
@@ -107,14 +107,14 @@ class Project:
     agents: Mapping[str, AgentSpec] = field(default_factory=lambda: NOTHING)
     max_parallel: int | Auto | None = None
     capacity: Mapping[str, int] = field(default_factory=lambda: NOTHING)
-    """That of `agent:NAME` for agents with `instances` included."""
+    """Includes `agent:NAME` for agents with `instances`."""
     limits: Mapping[str, Rate | Breaker] = field(default_factory=lambda: NOTHING)
     priorities: Mapping[str, int] = field(default_factory=lambda: NOTHING)
     protected: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
-    """Names of all variables whose values are secret, those of the agents included."""
+    """Names of all variables whose values are secret, including those of agents."""
     env_file: str | None = None
-    """Relative to `root`: what the file names, or `.env` if there is one."""
+    """Relative to `root`: the one named in the file, or `.env` if it exists."""
     gate: Gate | None = None
     grace: float = GRACE
     defaults: Defaults = field(default_factory=Defaults)
@@ -130,14 +130,14 @@ class PlannedTask:
     """The name of one of the project's agents."""
     prompt: str | Template | None = None
     kwargs: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
-    """What the file says in `with`: keyword arguments of a Python agent."""
+    """Keyword arguments for a Python agent; `with` in the file."""
     writes: tuple[str, ...] | None = None
-    """None: not said, and then `claims_of` knows what it claims."""
+    """None: not set; `claims_of` knows what the task claims then."""
     reads: tuple[str, ...] = ()
     uses: tuple[Claim, ...] = ()
-    """What the task says itself; `AgentSpec.uses` comes on top of it."""
+    """Those of the task itself; `AgentSpec.uses` comes on top."""
     after: tuple[str, ...] = ()
-    """The tasks that its prompt and its question refer to included."""
+    """Includes the tasks that its prompt and its question refer to."""
     priority: int = 0
     timeout: float | None = None
     deadline: float | datetime | None = None
@@ -157,7 +157,7 @@ class PlannedTask:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A plan file, or what stands for one on the command line."""
+    """A plan file, or the prompts given on the command line."""
 
     name: str
     tasks: tuple[PlannedTask, ...]
@@ -170,10 +170,10 @@ class Plan:
 
 
 def claims_of(task: PlannedTask, agent: AgentSpec) -> tuple[Claim, ...]:
-    """All that a task claims.
+    """Return all claims of a task.
 
-    A program that does not say what it writes gets what its agent owns and, if that is nothing, the
-    whole workspace: nobody knows what it will touch. A Python agent claims what it says.
+    A program without `writes` claims what its agent owns; if that is nothing, the whole workspace,
+    because it is unknown what it will touch. A Python agent claims only what it declares.
     """
     writes = task.writes
     if writes is None:

@@ -1,4 +1,4 @@
-"""Claims that cannot be: more than there is, or what nobody may have."""
+"""Claims that could never be granted: more than there is, or protected paths."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SLOTS: Final = "slots"
 
 
 class Supply:
-    """How much there is of each counted resource of a project, and what is protected."""
+    """The counted resources of a project, and its protected paths."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Supply:
         field: str,
         problems: Problems,
     ) -> None:
-        """Note what of `own` can never be had, beside the `others` that come on top of it."""
+        """Note which of the `own` claims could never be granted, with the `others` on top."""
         totals: dict[str, int] = {}
         for claim in others:
             totals[claim.resource] = totals.get(claim.resource, 0) + claim.amount
@@ -55,25 +55,25 @@ class Supply:
             totals[name] = totals.get(name, 0) + amount
             most = self._most.get(name)
             if name == _SLOTS:
-                problems.add(node, field, "every task has one slot without asking; leave it out")
+                problems.add(node, field, "every task takes one slot without asking; leave it out")
             elif most is None:
                 if amount != 1:
-                    text = f"{name!r} has no capacity, so there are no {amount} of it"
+                    text = f"{name!r} has no capacity, so a task cannot use {amount} of it"
                     more = ". Set it under `capacity`"
                     problems.unknown(node, field, name, text, self._most, more)
             elif claim.mode is Mode.EXCLUSIVE and name in self._rates:
-                problems.add(node, field, f"{name!r} is a rate, which nobody has alone")
+                problems.add(node, field, f"{name!r} is a rate, which cannot be used exclusively")
             elif totals[name] > most:
                 what = "a quota" if name in self._rates else "a capacity"
                 problems.add(
                     node,
                     field,
-                    f"it takes {totals[name]} of {name!r}, which has {what} of {most}: it could "
+                    f"it uses {totals[name]} of {name!r}, which has {what} of {most}: it could "
                     "never start",
                 )
 
     def protected_in(self, pattern: str) -> str | None:
-        """Why the paths that a pattern matches cannot be written, in words; None: they can."""
+        """Return why the paths of a pattern cannot be written; None if they can."""
         if not self._protected:
             return None
         if pattern not in self._known:
@@ -87,5 +87,5 @@ class Supply:
             if witness is not None:
                 if witness == pattern:
                     return f"{pattern!r} is protected by {each.text!r}"
-                return f"{pattern!r} takes in {witness!r}, and {each.text!r} is protected"
+                return f"{pattern!r} includes {witness!r}, and {each.text!r} is protected"
         return None

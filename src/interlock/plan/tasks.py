@@ -1,4 +1,4 @@
-"""From what was read of each task to what will be run: defaults filled in, all of it checked."""
+"""From the tasks as they were read to the tasks that will run: defaults filled in, all checked."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from interlock.plan.supply import Supply
 _SHOWN: Final = 5
 _MOST_WARNINGS: Final = 20
 MOST_EDGES: Final = 1_000_000
-"""So many times may one task come after another."""
+"""How many dependencies a plan may have."""
 
 
 class TaskBuilder:
-    """Makes the tasks of one plan."""
+    """Builds the tasks of one plan."""
 
     def __init__(
         self, project: Project, defaults: Defaults, folder: Path, problems: Problems
@@ -41,13 +41,13 @@ class TaskBuilder:
         self._usual = defaults.agent or project.defaults.agent
         self._prompts = PromptReader(folder, problems)
         self._owners: dict[str, list[str]] = {}
-        """For patterns of claims: which agents own some of it."""
+        """For each pattern of a claim, the agents that own some of it."""
         self._edges = SizeLimit(MOST_EDGES, f"more than {MOST_EDGES:,} dependencies")
         self._whole: list[str] = []
-        """Tasks that claim the whole workspace because they do not say what they write."""
+        """Tasks that claim the whole workspace because they have no `writes`."""
 
     def planned(self, drafts: Drafts) -> list[PlannedTask]:
-        """Every task, as far as it can be made: the problems say what is wrong with the rest."""
+        """Return the tasks that can be built. The problems say what is wrong with the others."""
         found = [task for each in drafts.tasks if (task := self._task(each, drafts)) is not None]
         self._warn(drafts)
         return found
@@ -58,8 +58,8 @@ class TaskBuilder:
         if len(self._whole) > 1:
             few = ", ".join(self._whole[:_SHOWN]) + (", ..." if len(self._whole) > _SHOWN else "")
             self.warnings.append(
-                f"{len(self._whole)} tasks do not say what they write, so each claims the whole "
-                f"workspace and they run one after another: {few}. Give them `writes`"
+                f"{len(self._whole)} tasks have no `writes`, so each claims the whole workspace "
+                f"and they run one after another: {few}. Add `writes` to run them in parallel"
             )
 
     def _task(self, draft: Draft, drafts: Drafts) -> PlannedTask | None:
@@ -73,7 +73,7 @@ class TaskBuilder:
             text = f"agent {agent.name!r} is a program; only Python agents take arguments"
             self._problems.add(found.key_at("with"), found.path("with"), text)
         if found.says("check") and agent.command is None:
-            text = f"agent {agent.name!r} is a Python function; let it check its work itself"
+            text = f"agent {agent.name!r} is a Python function; check its work inside it"
             self._problems.add(found.key_at("check"), found.path("check"), text)
         after = self._after(draft, drafts)
         prompt = self._prompts.resolved(prompt, draft, drafts, "prompt", after)
@@ -155,11 +155,11 @@ class TaskBuilder:
                 self._problems.add(
                     draft.at,
                     found.field,
-                    f"it has no agent; write `agent:` in the task or in `defaults`: "
-                    f"{', '.join(agents) or f'there is none yet, describe one in {FILE}'}",
+                    f"it has no agent; add `agent:` to the task or to `defaults`: "
+                    f"{', '.join(agents) or f'there is none yet, define one in {FILE}'}",
                 )
         elif found.says("agent"):
-            more = "" if agents else f"; describe it under `agents` in {FILE}"
+            more = "" if agents else f"; define it under `agents` in {FILE}"
             text = f"there is no agent {name!r}"
             self._problems.unknown(found.at("agent"), found.path("agent"), name, text, agents, more)
         return None
@@ -187,7 +187,7 @@ class TaskBuilder:
                 self._warn_of_owners(draft, agent, pattern)
                 why = self._supply.protected_in(pattern)
                 if why is not None:
-                    text = f"{why}: claim less, or only read it"
+                    text = f"{why}; claim less, or only read it"
                     self._problems.add(at, found.path("writes"), text)
         elif not found.says("writes") and agent.command is not None and not agent.owns:
             self._whole.append(draft.id)
@@ -196,8 +196,8 @@ class TaskBuilder:
                 self._problems.add(
                     draft.at,
                     found.field,
-                    "it does not say what it writes, so it would claim the whole workspace: "
-                    f"{why}; write `writes:`",
+                    "it has no `writes`, so it would claim the whole workspace, but "
+                    f"{why}; add `writes:`",
                 )
 
     def _warn_of_owners(self, draft: Draft, agent: AgentSpec, pattern: str) -> None:
@@ -211,8 +211,8 @@ class TaskBuilder:
         owners = self._owners[pattern]
         if owners and agent.name not in owners and len(self.warnings) < _MOST_WARNINGS:
             self.warnings.append(
-                f"{draft.found.path('writes')}: {pattern} is owned by agent {owners[0]!r}, and "
-                f"this task is one of {agent.name!r}"
+                f"{draft.found.path('writes')}: {pattern} is owned by agent {owners[0]!r}, but "
+                f"this task belongs to {agent.name!r}"
             )
 
 

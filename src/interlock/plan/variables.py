@@ -1,7 +1,7 @@
 """Variables, and the holes in texts that they fill: `{{name}}`, `{{item}}`, `{{index}}`.
 
-References to results of other tasks are holes too. In prompts and questions they are kept, for
-the runtime to fill; anywhere else they are refused.
+References to results of other tasks are holes too. In prompts and questions they are kept, for the
+runtime to fill; anywhere else they are rejected.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Given: TypeAlias = str | tuple[Item, ...] | None
 """The value of a variable; None: it has to be set."""
 RESERVED: Final = ("item", "index")
 QUOTING: Final = ("prompt", "ask")
-BRACES: Final = ". For two braces as they are write \\{{"
+BRACES: Final = ". For two literal braces, write \\{{"
 MOST_TEXT: Final = 64 * 1024 * 1024
-"""So many characters may all tasks together have after their holes are filled."""
+"""How many characters all tasks together may have after their holes are filled."""
 _LATER: Final = ("diff", "branch", "changed_paths")
 
 
@@ -38,7 +38,7 @@ class QuotingNode(ScalarNode):
 
 
 class PromptKind(TextKind):
-    """Text that may quote results: a Template then."""
+    """Text that may quote results, and is a Template then."""
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
         if isinstance(node, QuotingNode):
@@ -47,9 +47,10 @@ class PromptKind(TextKind):
 
 
 class VariableKind:
-    """The value of a variable: text, or a list of items; nothing, if it has to be set."""
+    """The value of a variable: text or a list of items; nothing if it has to be set."""
 
-    allowed = "write text or a list"
+    noun = "text or a list"
+    hint = "use text or a list"
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
         if isinstance(node, ScalarNode):
@@ -61,13 +62,14 @@ class VariableKind:
 
 
 class ItemsKind:
-    """A list of items: texts, or mappings of names to texts."""
+    """A list of items, each text or a mapping of names to text."""
 
-    allowed = "write a list, or the name of a variable that is one"
+    noun = "a list"
+    hint = "use a list, or the name of a variable that is a list"
 
     def read(self, node: Node, field: str, problems: Problems) -> Any:
         if not isinstance(node, ListNode):
-            return wrong(node, field, problems, self.allowed)
+            return wrong(node, field, problems, self.noun, self.hint)
         read = [self._item(each, field, problems) for each in node.items]
         return WRONG if WRONG in read else tuple(read)
 
@@ -78,8 +80,8 @@ class ItemsKind:
                 for name, (_, value) in node.entries.items()
             }
             return WRONG if WRONG in found.values() else found
-        allowed = "an item is text, or a mapping of names to texts"
-        return TextKind(allowed, blank=True).read(node, field, problems)
+        noun, hint = "an item", "use text, or a mapping of names to text"
+        return TextKind(noun, hint, blank=True).read(node, field, problems)
 
     def schema(self) -> Schema:
         return {"anyOf": [{"type": "string"}, *_LIST]}
@@ -91,12 +93,12 @@ _LIST: Final = [{"type": "array", "items": _ITEM}]
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """A list that is written as text: `a, b`."""
+    """Split a list that is written as text: `a, b`."""
     return tuple(each.strip() for each in text.split(",") if each.strip())
 
 
 class Scope:
-    """What the names in holes stand for, in one task."""
+    """What the names in holes stand for in one task."""
 
     def __init__(
         self,
@@ -107,20 +109,20 @@ class Scope:
     ) -> None:
         self.variables = variables
         self.tasks = tasks
-        """The names of all tasks: for suggestions only."""
+        """The names of all tasks, for suggestions only."""
         self.item = item
         self.index = index
         self.used: set[str] = set()
         self._budget = SizeLimit(MOST_TEXT, f"more than {MOST_TEXT:,} characters of text")
 
     def of_item(self, item: Item, index: int) -> Scope:
-        """The same for one item of a list; `index` counts from 1."""
+        """Return the scope of one item of a list. `index` counts from 1."""
         scope = Scope(self.variables, self.tasks, item, index)
         scope.used, scope._budget = self.used, self._budget
         return scope
 
     def task(self, node: MappingNode, field: str, problems: Problems) -> MappingNode:
-        """A task with every hole filled; what quotes results is left to be filled later."""
+        """Return a task with every hole filled, except references to results."""
         if not node.has_holes:
             return node
         made = MappingNode(node.line, node.column)
@@ -132,7 +134,7 @@ class Scope:
         return made
 
     def filled(self, node: Node, field: str, problems: Problems, quoting: bool = False) -> Node:
-        """The tree with every hole filled."""
+        """Return the tree with every hole filled."""
         if isinstance(node, ScalarNode):
             return self._scalar(node, field, problems, quoting) if "{{" in node.value else node
         if not node.has_holes:
@@ -154,28 +156,26 @@ class Scope:
         if any(isinstance(each, Reference) for each in parts):
             if quoting:
                 return QuotingNode(parts, node.line, node.column)
-            problems.add(
-                node, field, "results of tasks can be quoted in `prompt` and in `ask` only"
-            )
+            problems.add(node, field, "results of tasks can be quoted only in `prompt` and `ask`")
             parts = [str(each) for each in parts]
         text = "".join(each for each in parts if isinstance(each, str))
-        # What stands alone in quotes because of its braces may be a number all the same.
+        # A hole alone is in quotes only because of its braces: its value may still be a number.
         alone = node.value.strip().startswith("{{") and node.value.count("{{") == 1
         is_value = NUMBER.fullmatch(text) or text.lower() in ("true", "false")
         return ScalarNode(text, bool(alone and is_value), node.line, node.column)
 
     def parts(self, text: str, at: Node, field: str, problems: Problems) -> list[str | Reference]:
-        """The text with its holes filled, in parts: between them what refers to other tasks."""
+        """Return the text with its holes filled, in parts: strings and references to tasks."""
         found: list[str | Reference] = []
         for part in holes(text):
             value = part if isinstance(part, str) else self._value(part.text, at, field, problems)
             found.append("" if value is None else value)
             if isinstance(value, str):
                 self._budget.take(len(value), at, field, problems)
-        if len(found) > 1:  # each part for itself was looked at
+        if len(found) > 1:  # Each part by itself has been checked already.
             what = secret_in("".join(each for each in found if isinstance(each, str)))
             if what is not None:
-                problems.add(at, field, f"filled in, there is {what} in it; {ELSEWHERE}")
+                problems.add(at, field, f"with its variables it contains {what}; {ELSEWHERE}")
         return found
 
     def _value(self, name: str, at: Node, field: str, problems: Problems) -> str | Reference | None:
@@ -224,11 +224,11 @@ class Scope:
         if isinstance(self.item, str):
             if not rest:
                 return self.item
-            problems.add(at, field, f"{{{{{name}}}}}: the items are texts", "{{item}}")
+            problems.add(at, field, f"{{{{{name}}}}}: the items are text", "{{item}}")
             return None
         assert self.item is not None
         if rest in self.item:
             return self.item[rest]
-        text = f"{{{{{name}}}}}: the item has no {rest!r}" if rest else "the item has parts"
+        text = f"{{{{{name}}}}}: the item has no {rest!r}" if rest else "{{item}} is a mapping"
         problems.unknown(at, field, rest, text, self.item)
         return None

@@ -1,7 +1,7 @@
-"""From the text of a file to a tree of nodes, or to an error that says where it cannot be read.
+"""From the text of a file to a tree of nodes, or to an error with its position.
 
-The tree is made from the events of PyYAML's parser (libyaml where it is there): positions are kept,
-nothing is constructed, and neither depth nor aliases cost more than they are allowed to.
+The tree is made from the events of PyYAML's parser (libyaml where available): positions are kept,
+nothing is constructed, and neither depth nor aliases can cost more than a bound.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from interlock.plan.yaml_errors import explained
 
 DEEPEST: Final = 40
 MOST_REPEATED: Final = 100_000
-"""So many values may be there only because aliases repeat them."""
+"""How many values may exist only because aliases repeat them."""
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def compose(text: str, problems: Problems) -> Node:
-    """The tree of a YAML text. What is wrong with its form stops here, all but repeated keys."""
+    """Return the tree of a YAML text. Raises for invalid YAML; repeated keys are only noted."""
     tree = _TreeBuilder(problems)
     loader = _Loader(text)
     try:
@@ -34,21 +34,21 @@ def compose(text: str, problems: Problems) -> Node:
     finally:
         loader.dispose()
     if tree.root is None:
-        problems.refuse(None, "", "it is empty")
+        problems.refuse(None, "", "the file is empty")
     return tree.root
 
 
 class _TreeBuilder:
-    """Grows by one event at a time."""
+    """Builds the tree, one event at a time."""
 
     def __init__(self, problems: Problems) -> None:
         self.root: Node | None = None
         self._problems = problems
         self._open: list[ListNode | MappingNode] = []
         self._keys: list[ScalarNode | None] = []
-        """For each open collection the key whose value comes next."""
+        """For each open collection, the key whose value comes next."""
         self._anchors: dict[str, Node | None] = {}
-        """None while what is anchored is not complete: it cannot contain itself."""
+        """None while what is anchored is incomplete: it cannot contain itself."""
         self._named: list[str | None] = []
         """The anchor of each open collection."""
         self._merges: list[list[tuple[ScalarNode, Node]]] = []
@@ -75,7 +75,7 @@ class _TreeBuilder:
             self._documents += 1
             if self._documents > 1:
                 at = ScalarNode("", line=event.start_mark.line + 1, column=1)
-                self._problems.refuse(at, "", "a second document begins here; a file holds one")
+                self._problems.refuse(at, "", "a second document begins here; a file contains one")
 
     def _begin(self, event: Any, make: type[ListNode | MappingNode]) -> None:
         node = make(event.start_mark.line + 1, event.start_mark.column + 1)
@@ -129,7 +129,7 @@ class _TreeBuilder:
         first = parent.entries.get(key.value)
         if first is not None:
             self._problems.add(
-                key, "", f"the key {key.value!r} is already there in line {first[0].line}; keep one"
+                key, "", f"the key {key.value!r} is already in line {first[0].line}; keep one"
             )
             return
         parent.entries[key.value] = (key, node)
@@ -139,9 +139,7 @@ class _TreeBuilder:
             return node
         parent.unreadable = True
         if isinstance(node, MappingNode):
-            self._problems.add(
-                parent, "", 'text that begins with {{ has to be in quotes: "{{...}}"'
-            )
+            self._problems.add(parent, "", 'text that begins with {{ must be quoted: "{{...}}"')
         else:
             self._problems.add(node, "", "a list cannot be a key")
         return ScalarNode(f"?{node.line}:{node.column}", False, node.line, node.column)
@@ -153,12 +151,12 @@ class _TreeBuilder:
             self._problems.refuse(
                 at,
                 "",
-                f"*{name} refers to an anchor &{name} that is not there; text that begins with * "
-                f'has to be in quotes: "*{name}"',
+                f"*{name} refers to an anchor &{name} that does not exist; text that begins with * "
+                f'must be quoted: "*{name}"',
             )
         node = self._anchors[name]
         if node is None:
-            self._problems.refuse(at, "", f"*{name} stands inside what it refers to")
+            self._problems.refuse(at, "", f"*{name} is inside what it refers to")
         self._count(node, at)
         self._put(node)
 
@@ -166,7 +164,7 @@ class _TreeBuilder:
         self._repeated += 1 if isinstance(node, ScalarNode) else node.size
         if self._repeated > MOST_REPEATED:
             self._problems.refuse(
-                at, "", f"aliases repeat more than {MOST_REPEATED:,} values; write less of them"
+                at, "", f"aliases repeat more than {MOST_REPEATED:,} values; use fewer"
             )
         if not isinstance(node, ScalarNode) and len(self._open) + node.height > DEEPEST:
             self._refuse_depth(at)
@@ -174,7 +172,7 @@ class _TreeBuilder:
     def _merge(self, node: MappingNode, other: Node, key: ScalarNode) -> None:
         for each in other.items if isinstance(other, ListNode) else [other]:
             if not isinstance(each, MappingNode):
-                self._problems.add(key, "", "<< takes in a mapping: write <<: *anchor")
+                self._problems.add(key, "", "<< merges a mapping: write <<: *anchor")
                 continue
             for name, entry in each.entries.items():
                 node.entries.setdefault(name, entry)
@@ -182,7 +180,7 @@ class _TreeBuilder:
     def _refuse_tag(self, node: Node, tag: str) -> None:
         shown = tag.replace("tag:yaml.org,2002:", "!!")
         self._problems.refuse(
-            node, "", f"{shown} is a tag, and there are none here; put text in quotes"
+            node, "", f"{shown} is a tag, and tags are not allowed; quote it if it is text"
         )
 
     def _refuse_depth(self, node: Node) -> None:

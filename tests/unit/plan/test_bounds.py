@@ -36,7 +36,7 @@ def test_the_text_that_variables_are_filled_into_is_bounded(task: str) -> None:
     Path("prompt.md").write_text("{{v}}" * 1_000)
     said = refused(f"variables: {{v: '{BIG}'}}\ntasks:\n  a: {task}\n")
     assert said.startswith("plan.yaml:3:")
-    assert "here the tasks unfold to more than 67,108,864 characters of text" in said
+    assert "here the tasks expand to more than 67,108,864 characters of text" in said
 
 
 def test_the_number_of_tasks_is_bounded() -> None:
@@ -51,7 +51,7 @@ def test_the_number_of_dependencies_is_bounded() -> None:
         "  a: {for_each: l, prompt: x, writes: 'a{{item}}'}\n"
         "  b: {for_each: l, prompt: x, writes: 'b{{item}}', after: a}\n"
     )
-    assert "here the tasks unfold to more than 1,000,000 dependencies" in said
+    assert "here the tasks expand to more than 1,000,000 dependencies" in said
     assert said.startswith("plan.yaml:4:")
 
 
@@ -59,7 +59,7 @@ def test_a_plan_is_a_file_and_not_a_pipe_that_never_ends() -> None:
     os.mkfifo("pipe.yaml")
     os.symlink("/dev/zero", "zero.yaml")
     for name in ("pipe.yaml", "zero.yaml"):
-        with pytest.raises(PlanError, match="it is no file"):
+        with pytest.raises(PlanError, match="it is not a regular file"):
             load_plan(name, project())
 
 

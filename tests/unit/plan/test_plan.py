@@ -158,12 +158,13 @@ def test_what_is_set_and_not_used_is_a_mistake(workspace: Path) -> None:
     with pytest.raises(PlanError) as caught:
         files.plan("variables: {lang: en}\ntasks: [x]\n", lagn="fr", API_TOKEN="x", other="\udcff")
     assert str(caught.value).splitlines() == [
-        "plan.yaml: --set API_TOKEN: this is a secret; secrets do not belong in this file: put the "
-        "value into the environment or into .env, and the name of the variable under `secrets`",
+        "plan.yaml: --set API_TOKEN: this looks like a secret; secrets do not belong in this file: "
+        "put the value into the environment or into .env, and the name of the variable under "
+        "`secrets`",
         "plan.yaml: --set other: its value is not UTF-8 text",
         "plan.yaml: --set lagn: the plan has no variable 'lagn'; did you mean 'lang'?",
-        "plan.yaml: --set API_TOKEN: the plan has no variable 'API_TOKEN'; there are: lang",
-        "plan.yaml: --set other: the plan has no variable 'other'; there are: lang",
+        "plan.yaml: --set API_TOKEN: the plan has no variable 'API_TOKEN'; known: lang",
+        "plan.yaml: --set other: the plan has no variable 'other'; known: lang",
     ]
 
 
@@ -240,8 +241,16 @@ def test_a_prompt_from_a_file_is_a_template_too(workspace: Path) -> None:
     [
         (b"a\xff", "byte 1 is not UTF-8; save it as UTF-8"),
         (b" \n", "it is empty"),
-        (b"x" * (1024 * 1024 + 1), "it is larger than 1 MiB; a prompt can tell an agent to read"),
-        (b"use ghp_" + b"a1" * 18, "there is a GitHub token in it; secrets do not belong"),
+        pytest.param(
+            b"x" * (1024 * 1024 + 1),
+            "it is larger than 1 MiB; let the prompt tell the agent which file",
+            id="content2-it is larger than 1 MiB; a prompt can tell an agent to read",
+        ),
+        pytest.param(
+            b"use ghp_" + b"a1" * 18,
+            "it contains a GitHub token; secrets do not belong",
+            id=f"use ghp_{'a1' * 18}-there is a GitHub token in it; secrets do not belong",
+        ),
         (b"{{nobody.output}}", "{{nobody.output}}: there is no task 'nobody'"),
     ],
 )
@@ -274,7 +283,7 @@ def test_warnings_say_what_will_run_one_after_another_and_who_owns_what(workspac
         "tasks:\n  x: {prompt: x}\n  y: {prompt: y}\n  z: {prompt: z, writes: docs/z.md}\n"
     )
     assert load_plan(Path("plan.yaml"), project).warnings == (
-        "tasks.z.writes: docs/z.md is owned by agent 'docs', and this task is one of 'a'",
-        "2 tasks do not say what they write, so each claims the whole workspace and they run one "
-        "after another: x, y. Give them `writes`",
+        "tasks.z.writes: docs/z.md is owned by agent 'docs', but this task belongs to 'a'",
+        "2 tasks have no `writes`, so each claims the whole workspace and they run one after "
+        "another: x, y. Add `writes` to run them in parallel",
     )

@@ -144,7 +144,7 @@ def test_a_shell_gets_the_prompt_in_a_variable(workspace: Path) -> None:
 def test_rules_of_ownership_that_overlap_are_warned_of(workspace: Path) -> None:
     text = "agents:\n  a: {command: a, owns: src/}\n  b: {command: b, owns: src/b/}\n"
     assert files.project(text).warnings == (
-        "src/b belongs to a (src/) and to b (src/b/); the first one has it",
+        "src/b belongs to a (src/) and to b (src/b/); the first one owns it",
     )
 
 
@@ -174,8 +174,8 @@ def test_prompts_of_the_command_line_are_a_plan(workspace: Path) -> None:
     with pytest.raises(PlanError) as caught:
         plan_of_prompts([("b", "x"), (None, " ")], project)
     assert str(caught.value).splitlines() == [
-        "command line: tasks[1].prompt: there is no value; write text, or leave it out",
-        "command line: tasks[0].agent: there is no agent 'b'; there are: a",
+        "command line: tasks[1].prompt: the value is missing; use text, or leave the key out",
+        "command line: tasks[0].agent: there is no agent 'b'; known: a",
     ]
 
 
@@ -192,8 +192,8 @@ def test_a_project_without_a_file_has_no_agents(workspace: Path) -> None:
     with pytest.raises(PlanError) as caught:
         plan_of_prompts([(None, "x"), ("a", "y")], Project(workspace))
     assert str(caught.value).splitlines() == [
-        "command line: tasks[0]: it has no agent; write `agent:` in the task or in `defaults`: "
-        "there is none yet, describe one in interlock.yaml",
-        "command line: tasks[1].agent: there is no agent 'a'; there are none; describe it under "
+        "command line: tasks[0]: it has no agent; add `agent:` to the task or to `defaults`: "
+        "there is none yet, define one in interlock.yaml",
+        "command line: tasks[1].agent: there is no agent 'a'; there are none; define it under "
         "`agents` in interlock.yaml",
     ]

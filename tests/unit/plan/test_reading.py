@@ -46,7 +46,7 @@ def test_a_folder_is_no_plan(workspace: Path) -> None:
 
 
 def test_an_empty_file_is_no_plan(workspace: Path) -> None:
-    assert refused("") == refused("# nothing\n") == "plan.yaml: it is empty"
+    assert refused("") == refused("# nothing\n") == "plan.yaml: the file is empty"
 
 
 def test_what_is_not_utf_8_is_named_by_its_byte(workspace: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_byte_order_mark_does_no_harm(workspace: Path) -> None:
 
 def test_a_huge_file_is_refused_without_reading_it(workspace: Path) -> None:
     said = refused(b"# " + b"x" * LARGEST)
-    assert said == "plan.yaml: it is larger than 8 MiB; split it up"
+    assert said == "plan.yaml: it is larger than 8 MiB; split it"
 
 
 @pytest.mark.parametrize("deep", ["[" * 100_000, "a: " + "{a: " * 5000, "- " * 50_000 + "x"])

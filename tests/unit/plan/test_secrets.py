@@ -89,7 +89,7 @@ def test_an_env_file_that_cannot_be_read_is_named_by_its_lines(workspace: Path) 
     with pytest.raises(PlanError) as caught:
         read_env_file(Path(".env"))
     assert str(caught.value).splitlines() == [
-        ".env:2:1: write NAME=value",
+        ".env:2:1: this is not a variable; write NAME=value",
         ".env:3:1: C: the quote that begins here is not closed in this line",
     ]
 
@@ -120,7 +120,7 @@ TOKEN = "ghp_" + "A1b2C3d4E5" * 3
     ],
 )
 def test_a_secret_is_seen_in_a_name_and_where_it_is_put_together(text: str) -> None:
-    with pytest.raises(PlanError, match="there is a GitHub token in it") as caught:
+    with pytest.raises(PlanError, match="it contains a GitHub token") as caught:
         files.plan(text)
     assert TOKEN not in str(caught.value)
 
@@ -128,5 +128,5 @@ def test_a_secret_is_seen_in_a_name_and_where_it_is_put_together(text: str) -> N
 @pytest.mark.usefixtures("workspace")
 @pytest.mark.parametrize("key", ["capacity", "priorities"])
 def test_a_secret_is_seen_in_a_name_of_the_project(key: str) -> None:
-    with pytest.raises(PlanError, match="there is a GitHub token in it"):
+    with pytest.raises(PlanError, match="it contains a GitHub token"):
         files.project(f"{key}: {{{TOKEN}: 1}}\n")
