@@ -26,7 +26,7 @@ def read_log(
     place: ProjectFolder, following: FollowedRun, task_id: str, attempt: int | None, out: TextIO
 ) -> None:
     """Print what there is."""
-    kept = following.fold.logs.get(task_id, {})
+    kept = following.fold.logs(task_id)
     if attempt is not None and attempt not in kept:
         known = ", ".join(map(str, kept)) or "none"
         raise UsageError(f"{task_id} has no log of attempt {attempt}; there is: {known}")
@@ -48,7 +48,7 @@ def follow_log(place: ProjectFolder, following: FollowedRun, task_id: str, out: 
         while True:
             over = following.is_over()
             over = task_of(following.facts(), task_id).state.is_end or over
-            for attempt, path in following.fold.logs.get(task_id, {}).items():
+            for attempt, path in following.fold.logs(task_id).items():
                 if attempt not in shown:
                     shown[attempt] = files.enter_context(_Tail(place.root / path))
                 shown[attempt].copy(out, last=over)
