@@ -16,7 +16,7 @@ from interlock.model.event import Event, Kind
 from interlock.model.outcome import State
 from interlock.model.task import Task
 from interlock.runtime.recorded_types import RECORDED_TYPES
-from interlock.runtime.recovery.past import CUT_OFF_AT_MOST, Past
+from interlock.runtime.recovery.remembered import CUT_OFF_AT_MOST, fold_run
 from tests.faults.durable_scenarios import DEADLINE, TRIES
 from tests.faults.durable_world import DOWN, RATE, DurableWorld, Fact
 
@@ -188,11 +188,11 @@ def _of_a_run(run: Run, events: list[Event]) -> Iterator[str]:
 
 def _prefixes(run: Run, events: list[Event]) -> Iterator[str]:
     """2: each prefix can be resumed, and shows all claims of a task granted or none."""
-    past = Past(run.started_at)
+    past = fold_run(run.started_at, ())
     tasks: dict[str, Task] = {}
     holds: dict[str, Task] = {}
     for event in events:
-        past.fold([event])  # Raises at a task that was never submitted.
+        past.take(event)  # Raises at a task that was never submitted.
         if event.kind is Kind.SUBMITTED:
             tasks[event.task_id] = event.data
         elif event.kind is Kind.STARTED:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import pytest
 
 from interlock.journal.batch import Batch
+from interlock.journal.state.run_state import RunState
+from interlock.journal.state.task_state import TaskState
 from interlock.kernel import stimuli as s
-from interlock.model.outcome import Outcome, State
-from interlock.runtime.recovery import origin
-from interlock.runtime.recovery.past import Known, Past
+from interlock.model.event import Event, Kind
+from interlock.model.outcome import State
+from interlock.runtime.recovery import origin, remembered
 from interlock.runtime.recovery.remembered import Remembered
 from interlock.runtime.shell import Shell
 from tests.simulation.loop_writer import LoopWriter
@@ -59,12 +61,12 @@ def tokens_that_begin_anew(patch: Patch) -> None:
 
 
 def _without(patch: Patch, **lost: Any) -> None:
-    before = Known.before
+    before = remembered.kernel_past
 
-    def forgets(self: Known, attempts: int, paused: bool) -> s.Past:
-        return before(self, attempts, paused)._replace(**lost)
+    def forgets(task: TaskState, attempts: int, paused: bool) -> s.Past:
+        return before(task, attempts, paused)._replace(**lost)
 
-    patch.setattr(Known, "before", forgets)
+    patch.setattr(remembered, "kernel_past", forgets)
 
 
 def backoffs_that_are_forgotten(patch: Patch) -> None:
@@ -76,7 +78,7 @@ def deadlines_that_begin_anew(patch: Patch) -> None:
 
 
 def rates_that_begin_anew(patch: Patch) -> None:
-    patch.setattr(Past, "_take", lambda self, claims, now: None)
+    patch.setattr(RunState, "_spend", lambda self, claims, now: None)
 
 
 def answers_that_are_forgotten(patch: Patch) -> None:
@@ -84,13 +86,15 @@ def answers_that_are_forgotten(patch: Patch) -> None:
 
 
 def cancels_that_are_forgotten(patch: Patch) -> None:
-    settled = Past._settled
+    fold = remembered.fold_run
 
-    def forgets(self: Past, task_id: str, outcome: Outcome[Any]) -> None:
-        if outcome.status is not State.CANCELLED:
-            settled(self, task_id, outcome)
+    def is_cancel(event: Event) -> bool:
+        return event.kind is Kind.SETTLED and event.data.status is State.CANCELLED
 
-    patch.setattr(Past, "_settled", forgets)
+    def forgets(started_at: float, events: Iterable[Event]) -> RunState:
+        return fold(started_at, (each for each in events if not is_cancel(each)))
+
+    patch.setattr(origin, "fold_run", forgets)
 
 
 def keys_that_end_with_their_run(patch: Patch) -> None:

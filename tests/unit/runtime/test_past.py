@@ -6,13 +6,15 @@ from typing import Any
 
 from interlock import uses
 from interlock.journal.schema.own_records import NotStored
+from interlock.journal.state.run_state import RunState
+from interlock.journal.state.task_state import TaskState
 from interlock.kernel import instructions as do
 from interlock.kernel import stimuli as s
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import ErrorRecord, Outcome, State
 from interlock.model.task import Task
 from interlock.model.usage import Usage
-from interlock.runtime.recovery.past import Known, Past
+from interlock.runtime.recovery.remembered import fold_run, kernel_past
 from interlock.runtime.turn import Together
 
 ERROR = ErrorRecord("OSError", "busy")
@@ -42,10 +44,10 @@ class Story:
             at, Kind.GRANTED, task_id, do.Resume(task_id, token, request, claims, len(claims) * 9)
         )
 
-    def past(self) -> Past:
-        return Past(1000.0).fold(self._events)
+    def past(self) -> RunState:
+        return fold_run(1000.0, self._events)
 
-    def known(self, task_id: str) -> Known:
+    def known(self, task_id: str) -> TaskState:
         return self.past().tasks[task_id]
 
 
@@ -58,7 +60,7 @@ def _failed_once() -> Story:
 def test_an_attempt_that_ended_counts_and_its_backoff_goes_on() -> None:
     known = _failed_once().known("a")
     assert known.running is None
-    assert known.before(3, False) == s.Past(1, 2.0, 7.5, 61.0, ERROR, False)
+    assert kernel_past(known, 3, False) == s.Past(1, 2.0, 7.5, 61.0, ERROR, False)
 
 
 def test_an_attempt_that_was_cut_off_counts_apart() -> None:
@@ -66,7 +68,7 @@ def test_an_attempt_that_was_cut_off_counts_apart() -> None:
     assert story.known("a").running == 6
     known = story.tell(9, Kind.INTERRUPTED, "a", {"token": 6, "by": "crash"}).known("a")
     assert (known.attempts, known.cut_off, known.running) == (1, 1, None)
-    assert known.before(3, False).started_at == 2.0
+    assert kernel_past(known, 3, False).started_at == 2.0
 
 
 def test_a_signal_is_not_held_against_what_it_cuts_off() -> None:
@@ -76,7 +78,7 @@ def test_a_signal_is_not_held_against_what_it_cuts_off() -> None:
 
 
 def test_who_allows_fewer_attempts_than_there_were_leaves_one() -> None:
-    assert _failed_once().known("a").before(1, False).attempts == 0
+    assert kernel_past(_failed_once().known("a"), 1, False).attempts == 0
 
 
 def test_an_attempt_that_was_told_to_stop_had_not_to_be_cut_off() -> None:
@@ -111,7 +113,7 @@ def test_capacities_priorities_and_held_rates_are_those_set_last() -> None:
     past = story.asked(4, s.HoldRate("api", 60.0)).asked(5, s.HoldRate("api", 20.0)).past()
     assert past.capacities == {"gpu": 1}
     assert past.held == {"api": 60.0}
-    assert past.tasks["a"].priority == 5
+    assert past.tasks["a"].new_priority == 5
 
 
 def test_answers_are_kept_for_an_attempt_that_was_cut_off_and_only_for_that() -> None:
@@ -140,7 +142,7 @@ def test_terms_belong_to_the_tasks_that_follow_them_and_no_others() -> None:
 def test_a_task_that_is_brought_back_keeps_what_it_had() -> None:
     story = _failed_once().submitted(20, Task("a", deadline=60.0, timeout=5.0))
     known = story.known("a")
-    assert (known.attempts, known.deadline_at, known.task.timeout) == (1, 61.0, 5.0)
+    assert (known.attempts, known.deadline_at, known.submission.timeout) == (1, 61.0, 5.0)
 
 
 def test_a_result_that_could_not_be_stored_means_that_it_has_to_run_again() -> None:

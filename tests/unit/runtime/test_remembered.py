@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from interlock.errors import ChangedTask
+from interlock.journal.state.run_state import RunState
 from interlock.kernel import stimuli as s
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import Outcome, State
 from interlock.model.task import Task
-from interlock.runtime.recovery.past import Past
-from interlock.runtime.recovery.remembered import Done, Remembered
+from interlock.runtime.recovery.remembered import Done, Remembered, fold_run
 
 DONE: Outcome[Any] = Outcome("a", State.SUCCEEDED, result=1)
 
@@ -21,11 +21,11 @@ def _same(task: Task) -> str:
     return f"{task.id} {task.prompt}"
 
 
-def _past(*tasks: Task, outcome: Outcome[Any] | None = None) -> Past:
+def _past(*tasks: Task, outcome: Outcome[Any] | None = None) -> RunState:
     events = [Event(n, 0.0, Kind.SUBMITTED, task.id, task) for n, task in enumerate(tasks)]
-    past = Past(0.0).fold(events)
+    past = fold_run(0.0, events)
     for known in past.tasks.values():
-        known.fingerprint, known.outcome = _same(known.task), outcome
+        known.fingerprint, known.outcome = _same(known.submission), outcome
     return past
 
 

@@ -106,6 +106,12 @@ class TaskState:
     output: str = ""
     """Its result as text, shortened."""
 
+    @property
+    def submission(self) -> Task:
+        """The task itself, where the fold keeps everything."""
+        assert self.task is not None, "the fold has not kept the task"
+        return self.task
+
     def cut(self, *, counts: bool = True) -> None:
         """Its attempt was cut off with its coordinator, and does not count as one.
 

@@ -13,6 +13,7 @@ from interlock.journal.port import Journal
 from interlock.journal.reader import Reader, Run
 from interlock.journal.schema.own_records import NotStored
 from interlock.journal.sqlite import SqliteJournal
+from interlock.journal.state.run_state import RunState
 from interlock.journal.store import Durability
 from interlock.model.labels import RETRY_OF_LABEL
 from interlock.model.outcome import Outcome, State
@@ -20,12 +21,12 @@ from interlock.model.redaction import Redaction
 from interlock.model.task import Task
 from interlock.runtime.ports import Ports
 from interlock.runtime.recorded_types import RECORDED_TYPES
-from interlock.runtime.recovery.past import Past
 from interlock.runtime.recovery.remembered import (
     Done,
     Remembered,
     WhenChanged,
     WhenInterrupted,
+    fold_run,
 )
 
 Unserializable = Literal["refuse", "mark"]
@@ -171,7 +172,7 @@ def _chain(read: Reader, run: str | None) -> Iterator[Run]:
 
 async def _take_up(journal: SqliteJournal, run: Run, options: Durable, ports: Ports) -> Origin:
     # All of it is read before anything is written: what cannot be read stays as it is.
-    past = Past(run.started_at).fold(journal.read.all_events(run))
+    past = fold_run(run.started_at, journal.read.all_events(run))
     for row in journal.read.tasks(run):
         past.tasks[row.task_id].fingerprint = row.fingerprint
     # A clock that was set back must not let the time of the run go back.
@@ -186,7 +187,7 @@ async def _take_up(journal: SqliteJournal, run: Run, options: Durable, ports: Po
 
 
 def _remembered(
-    journal: SqliteJournal, options: Durable, past: Past | None, inherited: dict[str, Done]
+    journal: SqliteJournal, options: Durable, past: RunState | None, inherited: dict[str, Done]
 ) -> Remembered:
     def fingerprint(task: Task) -> str:
         return journal.codec.task(task)[1]

@@ -7,14 +7,45 @@ from typing import Any, Literal, NamedTuple
 
 from interlock.errors import ChangedTask
 from interlock.journal.agent_identity import agent_name
+from interlock.journal.schema.own_records import NotStored
+from interlock.journal.state.run_state import RunState
+from interlock.journal.state.task_state import TaskState
 from interlock.kernel import stimuli as s
-from interlock.model.outcome import Outcome
+from interlock.model.event import Event
+from interlock.model.outcome import Outcome, State
 from interlock.model.task import Task
 from interlock.model.usage import NO_USAGE, Usage
-from interlock.runtime.recovery.past import Known, Past
 
 WhenChanged = Literal["refuse", "rerun"]
 WhenInterrupted = Literal["rerun", "ask", "fail"]
+
+
+CUT_OFF_AT_MOST = 3
+"""How often an attempt at one task may be cut off before it is given up: it may be the cause."""
+
+
+def fold_run(started_at: float, events: Iterable[Event]) -> RunState:
+    """The state of a run that is resumed, from all of its events."""
+    state = RunState(started_at, keeps="everything", on_unknown=_refuse_unknown)
+    state.take_all(events)
+    for task in state.tasks.values():
+        if task.outcome is not None and isinstance(task.outcome.result, NotStored):
+            # It succeeded, but its result is lost: it has to run again.
+            task.outcome, task.attempts, task.state = None, 0, State.WAITING
+    return state
+
+
+def _refuse_unknown(task_id: str) -> TaskState | None:
+    raise KeyError(f"the journal tells of a task that was never submitted: {task_id!r}")
+
+
+def kernel_past(task: TaskState, attempts: int, paused: bool) -> s.Past:
+    """What the kernel has to know of a task that is submitted again, with so many attempts.
+
+    A program that allows fewer attempts than the task has had allows it one more.
+    """
+    had = min(task.attempts, attempts - 1)
+    return s.Past(had, task.first_start, task.retry_at, task.deadline_at, task.error, paused)
 
 
 class Done(NamedTuple):
@@ -34,7 +65,7 @@ class Remembered:
     def __init__(
         self,
         fingerprint: Callable[[Task], str],
-        past: Past | None = None,
+        past: RunState | None = None,
         inherited: Mapping[str, Done] | None = None,
         by_key: Callable[[str], Outcome[Any] | None] = lambda _key: None,
         when_changed: WhenChanged = "refuse",
@@ -42,16 +73,16 @@ class Remembered:
     ) -> None:
         self.fingerprint = fingerprint
         self.past = past
-        self._known: dict[str, Known] = past.tasks if past is not None else {}
+        self._known: dict[str, TaskState] = past.tasks if past is not None else {}
         self._inherited = inherited or {}
         self._by_key = by_key
         self._when_changed = when_changed
         self._asks = asks
         self._brought: set[str] = set()
         self._keys = {
-            known.task.key: task_id
+            known.submission.key: task_id
             for task_id, known in self._known.items()
-            if known.task.key is not None and known.parent is None
+            if known.submission.key is not None and known.parent is None
         }
 
     def is_free(self, task_id: str) -> bool:
@@ -65,8 +96,8 @@ class Remembered:
             if name != task.id and self.is_free(name):
                 task = task.replace(id=name)
         known = self._known.get(task.id)
-        if known is not None and known.priority is not None and task.id not in self._brought:
-            task = task.replace(priority=known.priority)
+        if known is not None and known.new_priority is not None and task.id not in self._brought:
+            task = task.replace(priority=known.new_priority)
         return task
 
     def find(self, task: Task) -> Outcome[Any] | s.Past | None:
@@ -79,16 +110,18 @@ class Remembered:
             if known.fingerprint != self.fingerprint(task):
                 self._check_change(task, known)
                 return None
-            return known.outcome or known.before(task.retry.attempts, self.asks_about(task.id))
+            return known.outcome or kernel_past(
+                known, task.retry.attempts, self.asks_about(task.id)
+            )
         done = self._inherited.get(task.id)
         if done is not None and done.fingerprint == self.fingerprint(task):
             return done.outcome
         return None if task.key is None else self._by_key(task.key)
 
-    def _check_change(self, task: Task, known: Known) -> None:
+    def _check_change(self, task: Task, known: TaskState) -> None:
         if known.outcome is None and self._when_changed == "rerun":
             return
-        changed = ", ".join(_differences(known.task, task)) or "what its agent is made of"
+        changed = ", ".join(_differences(known.submission, task)) or "what its agent is made of"
         state = "had ended" if known.outcome is not None else "had not finished"
         rerun = "" if known.outcome is not None else ", or say on_changed='rerun'"
         raise ChangedTask(

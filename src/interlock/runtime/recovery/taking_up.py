@@ -7,17 +7,18 @@ from contextvars import copy_context
 from typing import Any
 
 from interlock.errors import UnknownResource
+from interlock.journal.state.run_state import RunState
+from interlock.journal.state.task_state import TaskState
 from interlock.kernel import stimuli as s
 from interlock.model.event import Kind
 from interlock.model.outcome import ErrorRecord, Outcome, State
 from interlock.model.throttled import OpenBreaker
 from interlock.runtime.handle import Handle, Submission
-from interlock.runtime.recovery.past import CUT_OFF_AT_MOST, Known, Past
-from interlock.runtime.recovery.remembered import WhenInterrupted
+from interlock.runtime.recovery.remembered import CUT_OFF_AT_MOST, WhenInterrupted
 from interlock.runtime.shell import Shell
 
 
-def take_up(shell: Shell, past: Past, when_interrupted: WhenInterrupted) -> None:
+def take_up(shell: Shell, past: RunState, when_interrupted: WhenInterrupted) -> None:
     """Bring the kernel to where the run was; what is unfinished waits for the program to bring it.
 
     Attempts that were cut off are over: whatever they ran in ended with their coordinator.
@@ -31,23 +32,21 @@ def take_up(shell: Shell, past: Past, when_interrupted: WhenInterrupted) -> None
             known.outcome = _end(shell, task_id, known, when_interrupted)
             if known.outcome is not None:
                 shell.note(Kind.SETTLED, task_id, known.outcome)
-    ended = {each: known for each, known in past.tasks.items() if known.outcome is not None}
+    known_ends = [known for known in past.tasks.values() if known.outcome is not None]
+    ended = {known.id: known.outcome for known in known_ends if known.outcome is not None}
     if ended:
         # With `max_outcomes` the kernel forgets the oldest ends first. Those that unfinished tasks
         # depend on come last, so that these can still be submitted again.
         needed = {
-            each
-            for known in past.tasks.values()
-            if known.outcome is None
-            for each in known.task.after
+            each for known in past.tasks.values() if known.outcome is None for each in known.after
         }
         ends = sorted(ended, key=needed.__contains__)
-        shell.take_in(s.Recall(tuple((each, ended[each].state) for each in ends)))
-    shell.tasks.restore(_handle(shell, known) for known in ended.values())
+        shell.take_in(s.Recall(tuple((each, ended[each].status) for each in ends)))
+    shell.tasks.restore(_handle(shell, known) for known in known_ends)
     _limits(shell, past)
 
 
-def _limits(shell: Shell, past: Past) -> None:
+def _limits(shell: Shell, past: RunState) -> None:
     """What was changed while the run went on; and what it has used up, or is to wait for."""
     windows = shell.rates.windows()
     for resource, rate in past.rates.items():
@@ -68,26 +67,29 @@ def _limits(shell: Shell, past: Past) -> None:
             shell.breakers.take_up(resource, throttle.because)
 
 
-def _handle(shell: Shell, known: Known) -> Handle[Any]:
-    return Handle(Submission(shell, copy_context(), known.parent), known.task, None, known.outcome)
+def _handle(shell: Shell, known: TaskState) -> Handle[Any]:
+    submission = Submission(shell, copy_context(), known.parent)
+    return Handle(submission, known.submission, None, known.outcome)
 
 
-def _end(shell: Shell, task_id: str, known: Known, policy: WhenInterrupted) -> Outcome[Any] | None:
+def _end(
+    shell: Shell, task_id: str, known: TaskState, policy: WhenInterrupted
+) -> Outcome[Any] | None:
     """The outcome of a task that is not to go on; None for one that is."""
     error: ErrorRecord | None = None
     if known.parent is not None:
         # Its parent runs again, and submits it again if it is still needed.
-        known.state, cause = State.CANCELLED, "its parent was cut off"
+        state, cause = State.CANCELLED, "its parent was cut off"
     elif known.was_cut_off and (policy == "fail" or known.cut_off >= CUT_OFF_AT_MOST):
-        known.state, cause = State.FAILED, ""
+        state, cause = State.FAILED, ""
         times = "once" if known.cut_off == 1 else f"{known.cut_off} times"
         error = ErrorRecord("CutOff", f"its attempt was cut off {times}", retryable=False)
     else:
         return None
-    started = known.started_at
+    started = known.first_start
     return Outcome(
         task_id,
-        known.state,
+        state,
         error=error,
         attempts=known.attempts,
         started_at=None if started is None else shell.clock.moment(started),
