@@ -349,9 +349,8 @@ class CronScheduler:
                 self._states.of(job.id).merged += 1
                 continue
             which = moment_text(due_at)
-            if task_id_of(job.id, which) in self._run.ids and not self._states.of(
-                job.id
-            ).may_repeat(due_at):
+            was_fired = task_id_of(job.id, which) in self._run.ids
+            if was_fired and not self._states.of(job.id).may_repeat(due_at):
                 continue
             task_id = self._run.fresh_id(runtime, job.id, which)
             firings.append((Firing(job.id, task_id, "schedule", due_at), job.task(task_id)))

@@ -5,7 +5,8 @@ are used without such a block, by several callers at once, on an event loop or i
 the one class that stands between the two: `host.RuntimeHost`. It decides when a Runtime is opened
 and closed, on which event loop, and which callers may share it. It knows nothing about tasks.
 
-Start with `host.py`; `hosted_run.py` is one Runtime from its opening to its end. Beside them:
+Start with `host.py`; `run_chain.py` counts callers and lets one run follow another, `hosted_run.py`
+is one Runtime from its opening to its end. Beside them:
 `runtime_factory.py` makes the Runtimes of a host from one set of options, `thread_queue.py` passes
 items from the loop of a run to a thread, `finish_at_exit.py` finishes open work when the program
 ends.

@@ -35,60 +35,22 @@ A service that runs for years and starts a new run from time to time:
     if host.callers == 1 and run_has_grown_old:
         runtime = await host.renew(runtime, finish=save_state)
 
-Why it is right
----------------
-*At most one Runtime at a time.* Every run is created with the previous one as its predecessor and
-opens only after that has been closed. Two Runtimes of one object would not see each other's claims
-and limits, and would compete for the lock of the journal.
-
-*No caller is left without a Runtime, and none keeps it open for ever.* A caller is counted before
-it waits for the opening, under a lock, together with the check that the run is not ending. So the
-last caller to leave cannot close a run that another caller is about to use: either the newcomer is
-counted first and the run stays open, or the run is ending and the newcomer gets the next one.
-Callers leave with the Runtime that they entered. A caller whose run has ended by itself (a signal,
-a broken journal, a closed event loop) therefore takes nothing away from the run that came after.
-
-*The Runtime outlives its first caller.* It lives in a task of its own (or a thread), so that being
-cancelled ends one caller and not the others.
-
-*Nothing blocks an event loop.* The lock is held for a few statements and never while waiting. It is
-reentrant because the garbage collector may close an abandoned generator, which leaves the host, at
-any statement; `_join` checks again after counting for the same reason.
-
-*Threads and event loops are never mixed.* Coroutines belong to the loop on which they are awaited,
-and a caller's loop may be closed at any time, so threads cannot rely on it. While callers of one
-kind are inside, the other kind is refused with UsageError, and so is a second event loop. A loop
-that was closed under its callers counts as empty.
-
-*Ending is bounded.* Closing a Runtime takes at most its `grace` (plus the time to commit). What
-closing raises is raised by the call that waits for it (`close`, or the last one to leave in a
-thread), and logged if no call does.
-
-Limits: a forked child cannot use a host that had callers in the parent (NotRunning). `shutdown` and
-`close` must be awaited on the loop of the callers.
+`run_chain.py` has the argument for why this is right. `close` and `shutdown` must be awaited on the
+loop of the callers.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import os
-import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for_futures
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, TypeVar
 
-from interlock.errors import (
-    AttemptsStillAlive,
-    NotRunning,
-    ShuttingDown,
-    UsageError,
-    WouldBlockTheLoop,
-)
+from interlock.errors import NotRunning, WouldBlockTheLoop
 from interlock.runtime.hosting.hosted_run import HostedRun, until
-from interlock.runtime.log import LOGGER
+from interlock.runtime.hosting.run_chain import HostNames, RunChain
 from interlock.runtime.runtime import Runtime
 from interlock.runtime.shielded import shielded_to_completion
 
@@ -120,24 +82,16 @@ class RuntimeHost:
         loop_calls: str = "a call",
         leaves_zombies: bool = False,
     ) -> None:
-        self._make = make
-        self._on_open = on_open
         self._what = what
-        self._thread_calls = thread_calls
-        self._loop_calls = loop_calls
-        self._leaves_zombies = leaves_zombies
-        self._lock = threading.RLock()
-        self._process = os.getpid()
-        self._run: HostedRun | None = None
-        """The newest run, from the moment it is created until it is closed."""
-        self._is_shut = False
+        names = HostNames(what, thread_calls, loop_calls)
+        self._runs = RunChain(make, on_open, names, leaves_zombies=leaves_zombies)
 
     # -- any caller, any thread -------------------------------------------------------------
 
     @property
     def runtime(self) -> Runtime:
         """The Runtime that is open, or else the one being closed; NotRunning if there is none."""
-        run = self._run
+        run = self._runs.newest
         while run is not None:
             if run.runtime is not None:
                 return run.runtime
@@ -147,37 +101,36 @@ class RuntimeHost:
     @property
     def is_open(self) -> bool:
         """Whether there is a Runtime that new callers may share."""
-        run = self._run
+        run = self._runs.newest
         return run is not None and run.runtime is not None and not run.is_ending
 
     @property
     def is_closed(self) -> bool:
         """Whether there is no Runtime, nor one that is being opened or closed."""
-        return self._run is None
+        return self._runs.newest is None
 
     @property
     def callers(self) -> int:
         """How many callers have entered the present run, or are about to, and have not left."""
-        run = self._run
+        run = self._runs.newest
         return 0 if run is None else run.callers
 
     @property
     def is_shut(self) -> bool:
         """Whether new callers are refused for good."""
-        return self._is_shut
+        return self._runs.is_shut
 
     def refuse(self) -> None:
         """Refuse new callers from now on; those inside are not disturbed."""
-        self._is_shut = True
+        self._runs.is_shut = True
 
     def check_open(self) -> None:
         """Raise ShuttingDown if new callers are refused."""
-        if self._is_shut:
-            raise ShuttingDown(f"{self._what} has been shut down, and takes no new work")
+        self._runs.check_open()
 
     def call(self, function: Callable[..., T], *args: Any) -> T:
         """Call a function on the thread of the event loop; here, if there is no run."""
-        run = self._run
+        run = self._runs.newest
         if run is None or run.loop_thread is None or run.is_abandoned:
             return function(*args)
         return run.loop_thread.call(function, *args)
@@ -186,17 +139,17 @@ class RuntimeHost:
 
     async def enter(self) -> Runtime:
         """Get the Runtime, opened if need be. To be followed by `leave`."""
-        return await self._until_open(self._join(asyncio.get_running_loop()))
+        return await self._until_open(self._runs.join(asyncio.get_running_loop()))
 
     def leave(self, runtime: Runtime) -> None:
         """Stop using a Runtime. After its last caller it is closed; see `wait_closed`."""
-        run = self._run_of(runtime)
+        run = self._runs.run_of(runtime)
         if run is not None:
-            self._leave(run)
+            self._runs.leave(run)
 
     async def wait_closed(self) -> None:
         """Wait until the present run is closed, if its last caller has left."""
-        run = self._run
+        run = self._runs.newest
         if run is not None and run.is_ending:
             await until(run.closed)
 
@@ -224,16 +177,7 @@ class RuntimeHost:
         Callers that arrive from now on wait for the new one. `finish` is the last that is done in
         the old one. If the new one cannot be opened, this raises why, and the caller has left.
         """
-        loop = asyncio.get_running_loop()
-        with self._lock:
-            run = self._run
-            if run is None or run.runtime is not runtime or run.is_ending or run.callers != 1:
-                raise UsageError("a run is renewed by its only caller")
-            self._check_kind(loop)
-            self.check_open()
-            self._run = successor = self._start(loop, run)
-            successor.callers, run.callers = 1, 0
-            run.seal()
+        run, successor = self._runs.replace(runtime, asyncio.get_running_loop())
         return self._renew(run, runtime, successor, finish)
 
     async def _renew(
@@ -247,7 +191,7 @@ class RuntimeHost:
             if finish is not None:
                 await finish(runtime)
         except BaseException:
-            self._leave(successor)
+            self._runs.leave(successor)
             raise
         finally:
             run.end()
@@ -255,8 +199,7 @@ class RuntimeHost:
 
     def check_loop(self) -> None:
         """Raise UsageError if the host is in use elsewhere than on this event loop."""
-        with self._lock:
-            self._check_kind(asyncio.get_running_loop())
+        self._runs.check_loop()
 
     async def close(self, *, cancel: bool = False) -> None:
         """Refuse new callers, wait for work or `cancel` it, and close. Raises what closing raises.
@@ -265,7 +208,7 @@ class RuntimeHost:
         """
         self.check_loop()
         self.refuse()
-        runs = self._chain()
+        runs = self._runs.unclosed()
         for run in runs:
             run.has_waiter = True
             run.end(cancel=cancel)
@@ -306,13 +249,13 @@ class RuntimeHost:
 
     def enter_from_thread(self) -> Runtime:
         """Get the Runtime, on a loop in a thread of its own. To be followed by a leave."""
-        run = self._join(None)
+        run = self._runs.join(None)
         try:
             self._refuse_own_thread(run)
             run.opened.result()
             return self._opened(run)
         except BaseException:  # also Ctrl-C in the middle of it
-            self._leave(run)
+            self._runs.leave(run)
             raise
 
     def leave_from_thread(self, runtime: Runtime) -> None:
@@ -321,8 +264,8 @@ class RuntimeHost:
         It does not wait for zombies: closing then goes on in the background, and the next caller
         waits for it, at most for the grace.
         """
-        run = self._run_of(runtime)
-        if run is None or not self._is_last_to_leave(run):
+        run = self._runs.run_of(runtime)
+        if run is None or not self._runs.is_last_to_leave(run):
             return
         waits, on_own_thread = False, run.is_own_thread()
         try:
@@ -349,9 +292,9 @@ class RuntimeHost:
 
     def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Run a coroutine on the loop of the open run; cancelling the Future cancels it."""
-        run = self._run
+        run = self._runs.newest
         try:
-            if run is None or run.loop is None or run.closed.done() or self._is_forked():
+            if run is None or run.loop is None or run.closed.done() or self._runs.is_forked():
                 raise NotRunning(f"{self._what} has been closed")
             return asyncio.run_coroutine_threadsafe(work, run.loop)
         except BaseException as error:
@@ -369,9 +312,9 @@ class RuntimeHost:
         `timeout` seconds of waiting it raises TimeoutError, and closing goes on.
         """
         self.refuse()
-        if self._is_forked():
+        if self._runs.is_forked():
             return
-        runs = self._chain()
+        runs = self._runs.unclosed()
         for run in runs:
             run.has_waiter = run.has_waiter or wait
             run.end(cancel=cancel)
@@ -387,8 +330,8 @@ class RuntimeHost:
         names the tasks that did not stop. A run on an event loop is left to its callers.
         """
         self.refuse()
-        run = self._run
-        if run is None or not run.in_thread or self._is_forked():
+        run = self._runs.newest
+        if run is None or not run.in_thread or self._runs.is_forked():
             return
         run.opened.result()
         runtime = run.runtime
@@ -408,44 +351,14 @@ class RuntimeHost:
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         self.close_from_thread(cancel=error is not None)
 
-    # -- one run after another --------------------------------------------------------------
-
-    def _join(self, loop: asyncio.AbstractEventLoop | None) -> HostedRun:
-        """Count one more caller of the present run, or of a new one. `loop` is None in a thread."""
-        if self._is_forked():
-            self._after_fork()
-        with self._lock:
-            self._check_kind(loop)
-            self.check_open()
-            while True:
-                run = self._run
-                if run is None or run.is_ending:
-                    run = self._run = self._start(loop, run)
-                run.callers += 1
-                if not run.is_ending:  # the collector may have closed a generator meanwhile
-                    return run
-                run.callers -= 1
-
-    def _start(
-        self, loop: asyncio.AbstractEventLoop | None, predecessor: HostedRun | None
-    ) -> HostedRun:
-        run = HostedRun(self._make_checked, self._on_open, self._closed, predecessor)
-        if loop is None:
-            run.start_in_thread()
-        else:
-            run.start_on(loop)
-        return run
-
-    def _make_checked(self) -> Runtime:
-        self.check_open()  # again: the predecessor may have taken its time
-        return self._make()
+    # -- opening ----------------------------------------------------------------------------
 
     async def _until_open(self, run: HostedRun) -> Runtime:
         try:
             await until(run.opened)
             return self._opened(run)
         except BaseException:
-            self._leave(run)
+            self._runs.leave(run)
             if run.is_ending:
                 await shielded_to_completion(until(run.closed))
             raise
@@ -458,78 +371,6 @@ class RuntimeHost:
             raise NotRunning(f"{self._what} was left before it was open")
         return run.runtime
 
-    def _leave(self, run: HostedRun) -> None:
-        if self._is_last_to_leave(run):
-            run.end()
-
-    def _is_last_to_leave(self, run: HostedRun) -> bool:
-        """One caller less; True if it has to end the run, which takes no callers from here on."""
-        with self._lock:
-            run.callers -= 1
-            if run.callers or run.is_ending:
-                return False
-            run.seal()
-            return True
-
-    def _chain(self) -> list[HostedRun]:
-        """The runs that are not closed, the oldest first; mostly one."""
-        runs: list[HostedRun] = []
-        run = self._run
-        while run is not None and not run.is_abandoned:
-            runs.insert(0, run)
-            run = run.predecessor
-        return runs
-
-    def _run_of(self, runtime: Runtime) -> HostedRun | None:
-        """The run of a Runtime; None if it has ended, or belongs to the parent process."""
-        if self._is_forked():
-            return None
-        return next((run for run in self._chain() if run.runtime is runtime), None)
-
-    def _closed(self, run: HostedRun) -> None:
-        """A run is closed, on whichever thread that was."""
-        with self._lock:
-            if self._run is run:
-                self._run = None
-        error = run.error
-        if run.runtime is None or run.has_waiter or error is None:
-            return  # what keeps it from opening is raised by `enter`
-        if isinstance(error, asyncio.CancelledError):
-            return
-        if isinstance(error, AttemptsStillAlive) and self._leaves_zombies:
-            LOGGER.warning("%s", error)
-        else:
-            LOGGER.log(logging.ERROR, "close_failed", exc_info=error)
-
-    # -- which callers ----------------------------------------------------------------------
-
-    def _check_kind(self, loop: asyncio.AbstractEventLoop | None) -> None:
-        """Refuse a caller if callers of the other kind, or of another loop, are inside."""
-        run = self._run
-        if run is not None and run.is_abandoned:
-            run = self._run = None
-        if run is None:
-            return
-        if run.in_thread:
-            # A loop need not be refused for a run that is closing: it can wait for its end.
-            if loop is not None and not run.is_ending:
-                raise UsageError(
-                    f"{self._thread_calls} of {self._what} is in progress in a thread, and two "
-                    "runs at once would not see each other's claims: call it in a thread as well "
-                    "(asyncio.to_thread), wait until it has ended, or make another object"
-                )
-        elif loop is None:
-            raise UsageError(
-                f"{self._loop_calls} of {self._what} is in progress on an event loop, and two runs "
-                "at once would not see each other's claims: await it there, wait until it has "
-                "ended, or make another object"
-            )
-        elif run.loop is not loop:
-            raise UsageError(
-                f"{self._what} is in use on another event loop, and can be awaited only there "
-                "until it has been left; for this event loop make another one"
-            )
-
     def _refuse_own_thread(self, run: HostedRun) -> None:
         predecessor = run.predecessor
         if predecessor is not None and predecessor.is_own_thread():
@@ -537,16 +378,3 @@ class RuntimeHost:
                 f"this is the event loop's own thread of {self._what}, whose run is being closed: "
                 "waiting here for the next run would wait for ever"
             )
-
-    def _is_forked(self) -> bool:
-        return self._process != os.getpid()
-
-    def _after_fork(self) -> None:
-        """Threads and event loops are not copied into a forked child, and locks may be held."""
-        run = self._run
-        if run is not None and run.callers:
-            raise NotRunning(
-                f"{self._what} was in use when this process was forked, and its run belongs to the "
-                "parent process; make a new object here"
-            )
-        self._run, self._process, self._lock = None, os.getpid(), threading.RLock()
