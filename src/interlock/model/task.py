@@ -130,10 +130,17 @@ class Task:
 
     def renamed(self, id: str) -> Task:
         """Return the same task under another id, without checking everything again."""
+        return self._copy("id", id)
+
+    def claiming(self, claim: Claim) -> Task:
+        """Return the same task with one more claim, without checking everything again."""
+        return self._copy("claims", type(self.claims)((*self.claims, claim)))
+
+    def _copy(self, changed: str, value: Any) -> Task:
         copy = object.__new__(Task)
         for name in _FIELDS:
             _set(copy, name, getattr(self, name))
-        _set(copy, "id", id)
+        _set(copy, changed, value)
         return copy
 
 

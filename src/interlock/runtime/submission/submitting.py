@@ -351,7 +351,7 @@ def _limited(run: SubmitRun, tasks: list[Task], terms: _Terms) -> list[Task]:
     resource = f"slots of {terms.name}"
     run.take_in(s.Define(resource, most))
     slot = uses(resource)
-    return [task.replace(claims=(*task.claims, slot)) for task in tasks]
+    return [task.claiming(slot) for task in tasks]
 
 
 async def _run(
