@@ -194,7 +194,7 @@ class Lifecycle:
         return cancelled
 
     def _is_written(self) -> bool:
-        gives_up = self._signal is not None and self.shell.is_stuck()
+        gives_up = self._signal is not None and bool(self.shell.trouble)
         return self.shell.nothing_to_commit() or gives_up
 
     async def call_off(self, error: BaseException) -> None:

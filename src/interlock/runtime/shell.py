@@ -58,7 +58,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import Context
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -67,7 +66,6 @@ from interlock.errors import (
     InvalidOption,
     NotRunning,
     ShuttingDown,
-    UnknownTask,
     UnreadableJournal,
     UsageError,
 )
@@ -79,7 +77,7 @@ from interlock.model.limits import Breaker, Rate
 from interlock.model.outcome import Outcome, State
 from interlock.model.task import Task
 from interlock.model.usage import Usage
-from interlock.model.why import Explanation, StuckJournal
+from interlock.model.why import Explanation
 from interlock.runtime.attempts import Attempts
 from interlock.runtime.claim_paths import WorkspacePaths
 from interlock.runtime.conditions import Conditions
@@ -87,6 +85,7 @@ from interlock.runtime.context import CURRENT, TaskContext
 from interlock.runtime.estimates import Estimates
 from interlock.runtime.event_stream import EventStream
 from interlock.runtime.handle import Handle, Running, Waiter
+from interlock.runtime.inspection import Inspection, JournalTrouble
 from interlock.runtime.limits.breakers import Breakers
 from interlock.runtime.limits.options import Limits
 from interlock.runtime.limits.rates import Rates
@@ -103,7 +102,7 @@ from interlock.runtime.submission.batch import TaskBatch
 from interlock.runtime.submission.parent import Parent
 from interlock.runtime.submission.preparation import Preparation
 from interlock.runtime.submission.prepared import Prepared
-from interlock.runtime.task_table import TaskTable
+from interlock.runtime.task_table import TaskTable, is_stored
 from interlock.runtime.turn import Decision, Turn
 
 
@@ -157,7 +156,7 @@ class Shell:
             origin.remembered,
             kernel.has_ended,
             self.attempts.is_alive,
-            self._is_stored,
+            partial(is_stored, origin.disk),
         )
         self.preparation = Preparation(
             run_id, settings.workspace, self.clock.wall, settings.agents, self.estimates
@@ -166,13 +165,15 @@ class Shell:
         limits = settings.limits
         self.rates = Rates(self, limits.rates)
         self.slots = SlotControl(self, kernel, ports.load, limits.auto, limits.gate)
-        self.breakers = Breakers(self, limits.breakers, self._claims_of)
+        self.breakers = Breakers(self, limits.breakers, self.tasks.claims_of)
+        self.trouble = JournalTrouble(self.log, self.now)
+        self.inspection = Inspection(
+            kernel, self.tasks, self.attempts, self.slots, self.trouble, self.now
+        )
         self.broken: BaseException | None = None
         """A bug of ours. Nothing is decided after it."""
         self.suspended = False
         """A signal came: nothing more is decided, and the run can be resumed."""
-        self._trouble: tuple[float, Exception] | None = None
-        """Since when the journal cannot be written, and why."""
         self._timer = KernelTimer(self.clock, self._tick)
         self._reports: list[s.Ended | s.Gone] = []
         self._todo: list[Decision] = []
@@ -484,20 +485,6 @@ class Shell:
         """The state of a task."""
         return self.kernel.state(task_id)
 
-    def _is_stored(self, task_id: str) -> bool:
-        """Whether the journal has a task of this run under an id."""
-        if self.disk is None or self.disk.run is None:
-            return False
-        try:
-            self.disk.read.task(self.disk.run, task_id)
-        except UnknownTask:
-            return False
-        return True
-
-    def _claims_of(self, task_id: str) -> tuple[Any, ...] | None:
-        handle = self.tasks.get(task_id)
-        return None if handle is None else handle.task.claims
-
     def context_of(self, token: int) -> TaskContext | None:
         """The context of an attempt that is alive."""
         return self.attempts.context_of(token)
@@ -508,36 +495,18 @@ class Shell:
 
     def running(self) -> tuple[Running, ...]:
         """The attempts that are alive, oldest first."""
-        found = []
-        for each in self.kernel.alive():
-            context = self.attempts.context_of(each.token)
-            claims = self.tasks.named(each.task_id).task.claims
-            claims += () if context is None else context.extra
-            found.append(Running(each.task_id, claims, each.since, each.zombie))
-        return tuple(found)
+        return self.inspection.running()
 
     def why(self, task_id: str) -> Explanation:
         """Every reason why a task is not running, as of now."""
-        found = self.slots.refreshed(self.kernel.why(task_id, self.now()))
-        if self._trouble is None:
-            return found
-        since, error = self._trouble
-        return replace(found, reasons=(StuckJournal(str(error), since), *found.reasons))
+        return self.inspection.why(task_id)
 
-    # -- troubles ---------------------------------------------------------------------------
+    # -- troubles and the end ---------------------------------------------------------------
 
     def in_trouble(self, error: Exception | None) -> None:
-        """The journal cannot be written, so nothing is carried out; None: it can be again."""
-        if error is None:
-            self._trouble = None
-        elif self._trouble is None:
-            self._trouble = (self.now(), error)
-        self.log.trouble(error)
+        """The journal cannot be written; None: it can be again."""
+        self.trouble.report(error)
         self.conditions.look()
-
-    def is_stuck(self) -> bool:
-        """Whether the journal cannot be written at the moment."""
-        return self._trouble is not None
 
     def callback_failed(self, task_id: str, callback: Waiter, error: BaseException) -> None:
         """A function that was to be called at the end of a task raised."""

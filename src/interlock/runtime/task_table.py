@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from interlock.errors import UnknownTask
+from interlock.journal.sqlite import SqliteJournal
+from interlock.model.claim import Claim
 from interlock.model.outcome import Outcome
 from interlock.runtime.handle import Handle
 from interlock.runtime.submission.generations import Generations
@@ -39,6 +41,17 @@ class PastTasks(Protocol):
 
     def forget(self, task_id: str) -> None:
         """The id is free again."""
+
+
+def is_stored(disk: SqliteJournal | None, task_id: str) -> bool:
+    """Whether a journal on disk has a task of the current run under an id."""
+    if disk is None or disk.run is None:
+        return False
+    try:
+        disk.read.task(disk.run, task_id)
+    except UnknownTask:
+        return False
+    return True
 
 
 class TaskTable:
@@ -110,6 +123,11 @@ class TaskTable:
     def with_key(self, key: str) -> Handle[Any] | None:
         """The handle of the task that was submitted with an idempotency key, or None."""
         return self._by_key.get(key)
+
+    def claims_of(self, task_id: str) -> tuple[Claim, ...] | None:
+        """The claims of a task; None if it has no handle, or not yet."""
+        handle = self._handles.get(task_id)
+        return None if handle is None else handle.task.claims
 
     def outcome_of(self, task_id: str) -> Outcome[Any]:
         """The outcome of a task that has ended."""
