@@ -1,13 +1,29 @@
-"""Run many agents at once on one workspace; work that conflicts never overlaps.
+"""Run many agents at once on one workspace; tasks that conflict never overlap.
 
-Everything public is here. A name is imported when it is first used, so `import interlock` is light.
+    async with interlock.Runtime(max_parallel=4) as rt:
+        api = rt.submit(write_api, writes="src/api/")
+        docs = rt.submit(write_docs, reads="src/api/", writes="docs/")  # waits for write_api
+        tests = rt.submit(run_tests, after=[api, docs], uses="database!")
+
+A task declares its *claims*: what it reads, writes and uses. It starts as soon as its claims, its
+dependencies and a slot are all available. The public names:
+
+- run tasks: `Runtime`, `run`, `Task`, `Handle`, `Outcome`, `RunResult`, `Event`
+- declare claims: `read`, `write`, `uses`, `conflicts`
+- limit and retry: `Retry`, `Rate`, `Quota`, `Breaker`, `Gate`, `Auto`
+- agents: `command` (programs), `process` (own process), `current`, `cancelled`, `TaskContext`
+- the seven systems: `AgentPool`, `Roundtable`, `CronScheduler`, `ParallelExecutor`,
+  `TaskScheduler`, `TaskQueue`, `ParallelAgentCoordinator`
+- errors: see `interlock.errors` for the tree
+
+A name is imported when it is first used, so `import interlock` is cheap.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 
-TYPE_CHECKING = False  # as type checkers know it; `typing` would be half of what we import
+TYPE_CHECKING = False  # Type checkers know it; importing `typing` would double the import time.
 if TYPE_CHECKING:
     from interlock.errors import (
         AgentAlreadyRunningError,
@@ -325,14 +341,14 @@ _HOMES = {
     "write": "interlock.model.claim",
 }
 
-# Type checkers must not see this: they would take any misspelt name for a public one.
+# Hidden from type checkers: they would take any misspelt name for a public one.
 if not TYPE_CHECKING:
 
     def __getattr__(name):
         if name not in __all__:
             raise AttributeError(f"module 'interlock' has no attribute {name!r}")
         value = getattr(import_module(_HOMES.get(name, "interlock.errors")), name)
-        globals()[name] = value  # from now on it is found without coming here
+        globals()[name] = value  # Found without this function from now on.
         return value
 
     def __dir__():

@@ -1,46 +1,46 @@
-"""Every error Interlock raises, drawn once.
+"""Every error that Interlock raises, as a tree.
 
 InterlockError
-├── UsageError                 the caller asked for something that cannot be; nothing was changed
+├── UsageError                 the request was impossible; nothing was changed
 │   ├── BlankId
 │   ├── DuplicateId
 │   ├── UnknownTask
 │   ├── UnknownDependency
-│   ├── DependencyCycle        a task that waits for itself, directly or round a circle
+│   ├── DependencyCycle        tasks that wait for each other, or a task for itself; names them
 │   ├── InvalidOption          a negative duration, zero attempts, a capacity below zero, ...
-│   ├── InvalidPattern         says at which position
+│   ├── InvalidPattern         with the position
 │   ├── ClaimOutsideWorkspace
 │   ├── ProtectedPath
 │   ├── UnknownResource        an amount of something that has no capacity
-│   ├── ImpossibleClaim        more than there will ever be, so the task could never start
-│   ├── ChildWouldDeadlock     a child that could only start after its waiting ancestor ended
+│   ├── ImpossibleClaim        more than there will ever be: the task could never start
+│   ├── ChildWouldDeadlock     a child that could only start after the ancestor waiting for it
 │   ├── InvalidOwnership
-│   ├── ShuttingDown           submitted after drain or shutdown was asked for
-│   ├── NotRunning             a Runtime was used before it was entered, or after it was left
-│   ├── ChangedTask            a run was taken up, and a task of it is not what it was
-│   ├── NotAnAgent             cannot be called, or not with the arguments given
-│   ├── PlanError              a plan or project file; `problems` has all that is wrong with it
-│   └── WouldBlockTheLoop      a blocking wait where only `await` may wait
-├── TaskFailed                 `await handle.result()` of a task that did not succeed
-├── RunFailed                  `raise_for_failures()`; carries the outcomes that are no successes
+│   ├── ShuttingDown           a submission after drain or shutdown
+│   ├── NotRunning             a Runtime that was not entered yet, or was left
+│   ├── ChangedTask            a task of a resumed run that differs from the one in the journal
+│   ├── NotAnAgent             not callable, or not with the arguments given
+│   ├── PlanError              a plan or project file; `problems` lists all that is wrong with it
+│   └── WouldBlockTheLoop      a blocking wait on the thread of the event loop
+├── TaskFailed                 from `await handle.result()`: the task did not succeed
+├── RunFailed                  from `raise_for_failures()`: carries the outcomes of the failures
 ├── FatalError                 an agent ran out of memory or stack; raised when all have ended
-├── AttemptsStillAlive         attempts that would not stop; their claims stay held
-├── AgentFailed                for agents to raise: says whether and when to try again
-├── AttemptOver                an agent that used its context after its attempt was over
-├── WouldDeadlock              a wait in mid-flight that could never have ended
-├── NotStorable                a value that JSON cannot hold; says which part of it
-├── AlreadyRunning             another coordinator has this journal; says which
-├── EarlierAgentsAlive         agents of a coordinator that is gone have not ended; says which
-├── UnreadableJournal          a journal that is damaged, foreign, too new or out of reach
-├── AgentError                 an agent could not be made, or failed; says which
-│   └── AgentException         the name that callers of the coordinator know it by
-├── EngineError                whatever runs the agents of a pool or an executor cannot
-├── OrchestratorException      subtasks that may not be run like that
+├── AttemptsStillAlive         attempts that did not stop; their claims stay held
+├── AgentFailed                raised by agents: whether and when to try again
+├── AttemptOver                an agent used its context after its attempt was over
+├── WouldDeadlock              a request in mid-flight that could never be answered
+├── NotStorable                a value that JSON cannot represent; names the part
+├── AlreadyRunning             another coordinator has the journal open; names it
+├── EarlierAgentsAlive         agents of a dead coordinator are still running; names them
+├── UnreadableJournal          a journal that is damaged, foreign, too new or inaccessible
+├── AgentError                 an agent could not be created, or failed; names it
+│   └── AgentException         the same, under the name that callers of the coordinator expect
+├── EngineError                the engine of a pool or an executor cannot run agents
+├── OrchestratorException      subtasks that must not be run as given
 ├── ParallelExecutionError     a group ended with a fatal error; carries all outcomes
-├── ResourceConflictError      a resource that somebody else holds, where nobody is to wait
-├── AgentAlreadyRunningError   a singleton that runs already; says where and since when
-└── KernelError                a bug in Interlock, or a caller that breaks the kernel's contract
-    ├── IllegalTransition      carries the story of the task
+├── ResourceConflictError      a resource that is held, where waiting was ruled out
+├── AgentAlreadyRunningError   a singleton agent that is already running; says where, since when
+└── KernelError                a bug in Interlock, or a caller that broke the kernel's contract
+    ├── IllegalTransition      carries the history of the task
     └── ClockWentBack
 """
 
@@ -50,11 +50,13 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 _SHOWN = 10
+"""How many names a message lists."""
 _SHOWN_OF_A_FILE = 100
+"""How many problems of a file a message lists."""
 
 
 class EndedTask(Protocol):
-    """What the errors need of an outcome; the record itself is in `model`."""
+    """What the errors need to know of an outcome. The record itself is in `model`."""
 
     @property
     def task_id(self) -> str: ...
@@ -71,15 +73,15 @@ def _ended_as(outcome: EndedTask) -> str:
 
 
 class InterlockError(Exception):
-    """The root: `except InterlockError` catches whatever Interlock itself raises."""
+    """The root: `except InterlockError` catches everything that Interlock itself raises."""
 
 
 class UsageError(InterlockError, ValueError):
-    """Something was asked for that cannot be done; nothing has been changed."""
+    """Something impossible was requested. Nothing has been changed."""
 
 
 class BlankId(UsageError):
-    """A task or group id is empty or only white space."""
+    """The id of a task or group is empty or consists of white space."""
 
 
 class DuplicateId(UsageError):
@@ -91,11 +93,11 @@ class UnknownTask(UsageError):
 
 
 class UnknownDependency(UsageError):
-    """A task comes after one that does not exist."""
+    """A task comes after a task that does not exist."""
 
 
 class DependencyCycle(UsageError):
-    """Tasks wait for each other round a circle, named in `cycle` (first id repeated at the end)."""
+    """Tasks wait for each other. `cycle` names them, with the first id repeated at the end."""
 
     def __init__(self, cycle: Sequence[str]) -> None:
         self.cycle = tuple(cycle)
@@ -111,11 +113,11 @@ class DependencyCycle(UsageError):
 
 
 class InvalidOption(UsageError):
-    """An option has a value it cannot have."""
+    """An option has an invalid value."""
 
 
 class InvalidPattern(UsageError):
-    """A path pattern that cannot be read; `position` counts characters from 0."""
+    """A path pattern is malformed; `position` counts characters from 0."""
 
     def __init__(self, pattern: str, position: int, problem: str, task_id: str = "") -> None:
         self.pattern = pattern
@@ -125,7 +127,7 @@ class InvalidPattern(UsageError):
         super().__init__(f"{whose}pattern {pattern!r}, position {position}: {problem}")
 
     def in_task(self, task_id: str) -> InvalidPattern:
-        """The same, with the task that claims it."""
+        """Return the same error with the id of the task that claims it."""
         return InvalidPattern(self.pattern, self.position, self.problem, task_id)
 
 
@@ -142,38 +144,38 @@ class UnknownResource(UsageError):
 
 
 class ImpossibleClaim(UsageError):
-    """A claim asks for more than the capacity: the task could never start."""
+    """A claim exceeds the capacity: the task could never start."""
 
 
 class ChildWouldDeadlock(UsageError):
-    """A child that could only start after the ancestor that waits for it has ended."""
+    """A child could only start after the ancestor that waits for it has ended."""
 
 
 class InvalidOwnership(UsageError):
-    """Ownership rules that contradict each other, or a path that nobody owns."""
+    """Ownership rules contradict each other, or a path has no owner."""
 
 
 class ShuttingDown(UsageError):
-    """New work was submitted after drain or shutdown was asked for."""
+    """Tasks were submitted after drain or shutdown was requested."""
 
 
 class NotRunning(UsageError):
-    """A Runtime was used before it was entered with `async with`, or after it was left."""
+    """A Runtime was used before `async with` was entered, or after it was left."""
 
 
 class ChangedTask(UsageError):
-    """A run was taken up again, and one of its tasks was submitted as another one."""
+    """A task of a resumed run was submitted with another agent, prompt, arguments or claims."""
 
 
 class NotAnAgent(UsageError):
-    """Something was submitted that cannot be called as an agent, or not with these arguments."""
+    """An agent cannot be called, or not with the arguments given."""
 
 
 class PlanError(UsageError):
-    """A plan or project file cannot be used; `problems` has all that is wrong, in their order.
+    """A plan or project file is invalid; `problems` lists all that is wrong, in order.
 
-    Each problem is a record: `file`, `line`, `column` (from 1), `field` (as `tasks.api.writes`),
-    `text`, and the `suggestion` of what may have been meant.
+    Each problem is a record: `file`, `line`, `column` (from 1), `field` (such as
+    `tasks.api.writes`), `text`, and `suggestion`: what was probably meant.
     """
 
     def __init__(self, problems: Sequence[object]) -> None:
@@ -188,7 +190,7 @@ class PlanError(UsageError):
 
 
 class WouldBlockTheLoop(UsageError):
-    """A blocking wait on the event loop's own thread, where it could never end."""
+    """A blocking wait on the thread of the event loop, where it could never end."""
 
 
 class TaskFailed(InterlockError):
@@ -212,18 +214,20 @@ class RunFailed(InterlockError):
 
 
 class FatalError(InterlockError):
-    """An agent ran out of memory or stack; raised when its siblings have ended.
+    """An agent ran out of memory or stack. Raised when all other tasks have ended.
 
     `outcomes` has the outcome of every task of the run.
     """
 
     def __init__(self, task_id: str, error: str, outcomes: Sequence[EndedTask]) -> None:
         self.outcomes: tuple[Any, ...] = tuple(outcomes)
-        super().__init__(f"task {task_id!r} ended with {error}; all other tasks were let finish")
+        super().__init__(
+            f"task {task_id!r} ended with {error}; all other tasks were allowed to finish"
+        )
 
 
 class AttemptsStillAlive(InterlockError):
-    """Attempts did not stop within the grace; what they hold stays held in this process.
+    """Attempts did not stop within the grace period. Their claims stay held in this process.
 
     `attempts` names their tasks.
     """
@@ -234,16 +238,17 @@ class AttemptsStillAlive(InterlockError):
         if len(self.attempts) > _SHOWN:
             names += f" and {len(self.attempts) - _SHOWN} more"
         super().__init__(
-            f"still running {grace:g} s after being told to stop: {names}. Nobody in this process "
-            "gets what they claim before they end. Let such agents look at interlock.cancelled(), "
-            "or run them with interlock.process(), which can be killed."
+            f"still running {grace:g} s after being told to stop: {names}. Their claims stay held "
+            "in this process until they end. Let such agents check interlock.cancelled(), or run "
+            "them with interlock.process(), which can be killed."
         )
 
 
 class AgentFailed(InterlockError):
-    """For agents to raise: the attempt failed, and whether (and when) another one makes sense.
+    """Raised by agents: the attempt failed. Says whether, and when, another one makes sense.
 
-    With `rate`, the name of a limit of the run, nobody takes from that rate within `retry_after`.
+    With `rate`, the name of a limit of the run, nothing is taken from that rate for `retry_after`
+    seconds.
     """
 
     def __init__(
@@ -260,51 +265,51 @@ class AttemptOver(InterlockError):
 
 
 class WouldDeadlock(InterlockError):
-    """A wait in mid-flight was denied because it could never have ended."""
+    """A request in mid-flight was denied because it could never have been answered."""
 
 
 class NotStorable(InterlockError):
-    """A value cannot be kept in the journal. `path` says where in it, `kind` names the type."""
+    """A value cannot be stored in the journal. `path` says which part, `kind` names its type."""
 
     def __init__(self, path: str, kind: str, problem: str = "") -> None:
         self.path = path
         self.kind = kind
         super().__init__(
-            f"{path} is {problem or f'a {kind}'}, which the journal cannot keep; return plain data,"
-            " a dataclass or a Pydantic model, or write it to a file and return its path"
+            f"{path} is {problem or f'a {kind}'}, which the journal cannot store; return plain "
+            "data, a dataclass or a Pydantic model, or write it to a file and return its path"
         )
 
 
 class AlreadyRunning(InterlockError):
-    """Another coordinator has this journal: process `pid` on `host`, since `since` (ISO 8601)."""
+    """Another coordinator has the journal open: process `pid` on `host`, since `since`."""
 
     def __init__(self, journal: str, pid: int, host: str, since: str) -> None:
         self.journal = journal
         self.pid = pid
         self.host = host
         self.since = since
-        who = f"process {pid} on {host} since {since}" if pid else "somebody who did not say who"
+        holder = f"process {pid} on {host} since {since}" if pid else "an unknown process"
         super().__init__(
-            f"{journal} is in use by {who}; let that one end, or use another journal. "
-            "Reading it is possible meanwhile."
+            f"{journal} is in use by {holder}; wait until that ends, or use another journal. "
+            "It can be read meanwhile."
         )
 
 
 class EarlierAgentsAlive(InterlockError):
-    """Agents of a coordinator that is gone are still running, so nothing may start."""
+    """Agents of a coordinator that has died are still running, so nothing may start."""
 
     def __init__(self, path: str, pids: Sequence[int]) -> None:
         self.path = path
         self.pids = tuple(pids)
         which = f" (processes {', '.join(map(str, self.pids[:_SHOWN]))})" if pids else ""
         super().__init__(
-            f"agents of an earlier coordinator of {path} are still running{which}, and could not "
-            f"be ended; see who has {path}.agents.lock open, end it, and start again"
+            f"agents of an earlier coordinator of {path} are still running{which} and could not be "
+            f"stopped; find the process that has {path}.agents.lock open, end it, and start again"
         )
 
 
 class UnreadableJournal(InterlockError):
-    """A journal cannot be used as it is. Nothing in the file was changed."""
+    """A journal cannot be used as it is. The file has not been changed."""
 
     def __init__(self, journal: str, problem: str, advice: str) -> None:
         self.journal = journal
@@ -313,7 +318,7 @@ class UnreadableJournal(InterlockError):
 
 
 class AgentError(InterlockError):
-    """An agent could not be made, or failed; `agent_id` says which."""
+    """An agent could not be created, or failed; `agent_id` names it."""
 
     def __init__(self, message: str, agent_id: str = "") -> None:
         self.agent_id = agent_id
@@ -321,19 +326,19 @@ class AgentError(InterlockError):
 
 
 class AgentException(AgentError):
-    """The same, by the name that callers of the coordinator know it by."""
+    """The same, under the name that callers of the coordinator expect."""
 
 
 class EngineError(InterlockError):
-    """Whatever runs the agents of a pool or an executor cannot do so."""
+    """The engine of a pool or an executor cannot run agents."""
 
 
 class OrchestratorException(InterlockError):
-    """Subtasks that may not be run as they were given, such as tests beside other work."""
+    """Subtasks must not be run as given, such as tests beside other work."""
 
 
 class ParallelExecutionError(InterlockError):
-    """A group ended with a fatal error, after all its agents had ended; `outcomes` has them."""
+    """A group ended with a fatal error, after all its agents had ended. `outcomes` has them all."""
 
     def __init__(self, message: str, outcomes: Sequence[Any] = ()) -> None:
         self.outcomes = tuple(outcomes)
@@ -341,11 +346,11 @@ class ParallelExecutionError(InterlockError):
 
 
 class ResourceConflictError(InterlockError):
-    """A resource is claimed twice, or held by somebody else, where nobody is to wait for it."""
+    """A resource is claimed twice, or is held and the caller ruled out waiting."""
 
 
 class AgentAlreadyRunningError(InterlockError):
-    """An agent of which there is to be one runs: in process `pid` on `host`, since `since`."""
+    """A singleton agent is already running: in process `pid` on `host`, since `since`."""
 
     def __init__(self, agent: str, pid: int, host: str, since: str) -> None:
         self.agent = agent
@@ -353,23 +358,23 @@ class AgentAlreadyRunningError(InterlockError):
         self.host = host
         self.since = since
         super().__init__(
-            f"agent {agent!r} runs already: in process {pid} on {host}, since {since}; "
-            "let that one end first"
+            f"agent {agent!r} is already running in process {pid} on {host}, since {since}; "
+            "wait until that ends"
         )
 
 
 class KernelError(InterlockError):
-    """A broken promise inside Interlock, or a caller that breaks the kernel's contract."""
+    """A bug in Interlock, or a caller that breaks the contract of the kernel."""
 
 
 class IllegalTransition(KernelError):
-    """A task was to change state in a way the transition table does not allow."""
+    """A task was about to change state in a way that the transition table does not allow."""
 
     def __init__(self, task_id: str, old: str, new: str, story: Sequence[str]) -> None:
         self.task_id = task_id
         self.story = tuple(story)
         lines = "".join(f"\n  {line}" for line in self.story)
-        super().__init__(f"task {task_id!r} may not go from {old} to {new}; its story:{lines}")
+        super().__init__(f"task {task_id!r} must not go from {old} to {new}; its history:{lines}")
 
 
 class ClockWentBack(KernelError):

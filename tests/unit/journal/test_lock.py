@@ -77,7 +77,7 @@ def test_a_lock_file_that_cannot_be_read_does_not_matter(tmp_path: Path, text: s
     lock_file(tmp_path / "j.db").write_text(text)
     lock = JournalLock(tmp_path / "j.db")
     lock_file(tmp_path / "j.db").write_text(text)
-    with pytest.raises(AlreadyRunning, match="did not say who"):
+    with pytest.raises(AlreadyRunning, match="in use by an unknown process"):
         JournalLock(tmp_path / "j.db")
     lock.release()
 
