@@ -57,7 +57,8 @@ class HostedRun:
         self._ends: asyncio.Future[bool] | None = None
         self._cancels: bool | None = None
         self._is_sealed = False
-        self._lock = threading.Lock()
+        # Reentrant: the garbage collector may close a generator, which leaves, at any statement.
+        self._lock = threading.RLock()
 
     # -- beginning --------------------------------------------------------------------------
 
@@ -114,7 +115,9 @@ class HostedRun:
 
     @property
     def is_abandoned(self) -> bool:
-        """Whether its event loop was closed before it could end: then it never will."""
+        """Whether the caller's event loop was closed before it could end: then it never will."""
+        if self.in_thread:  # it closes its loop itself, a moment before it has ended
+            return False
         return self.loop is not None and self.loop.is_closed() and not self.closed.done()
 
     def is_own_thread(self) -> bool:
