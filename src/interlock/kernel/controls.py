@@ -90,7 +90,7 @@ class Controls:
             raise InvalidOption(f"there is already a limit on {meter.name!r}")
         if meter.name in table.names:
             raise InvalidOption(
-                f"{meter.name!r} is in use without a limit; give it one when nobody uses it"
+                f"{meter.name!r} is in use without a limit; give it one when it is not in use"
             )
         table.meters[meter.name] = meter
 

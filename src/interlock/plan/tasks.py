@@ -141,7 +141,7 @@ class TaskBuilder:
                 return value
         return 0
 
-    # -- who does it, and what -------------------------------------------------------------
+    # -- its agent and its prompt -----------------------------------------------------------
 
     def _agent(self, draft: Draft) -> AgentSpec | None:
         agents, found = self._project.agents, draft.found
