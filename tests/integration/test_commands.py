@@ -87,8 +87,20 @@ async def test_it_runs_in_the_workspace_with_nothing_to_read(workspace: Path) ->
             True,
             "500 from the model",
         ),
-        (sh("true", check="echo 2 failed; false"), "no_effect", True, "exit code 1: 2 failed"),
-        (sh("true", check="kill -9 $$"), "no_effect", True, "was killed by SIGKILL"),
+        pytest.param(
+            sh("true", check="echo 2 failed; false"),
+            "check_failed",
+            True,
+            "exit code 1: 2 failed",
+            id="agent7-no_effect-True-exit code 1: 2 failed",
+        ),
+        pytest.param(
+            sh("true", check="kill -9 $$"),
+            "check_failed",
+            True,
+            "was killed by SIGKILL",
+            id="agent8-no_effect-True-was killed by SIGKILL",
+        ),
     ],
 )
 async def test_what_is_wrong_is_said_by_kind(

@@ -98,7 +98,7 @@ def test_a_script_that_would_start_itself_for_ever_is_told_so(tmp_path: Path) ->
     (tmp_path / "script.py").write_text(RUN + AGENT + "show(move, Point(1))\n")
     done = python(tmp_path, "script.py")
     assert done.stdout.startswith("NotAnAgent: the script ")
-    assert 'Put what it does under `if __name__ == "__main__":`' in done.stdout
+    assert 'Put that code under `if __name__ == "__main__":`' in done.stdout
     assert len(done.stdout.splitlines()) == 1
 
 

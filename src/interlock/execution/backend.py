@@ -1,4 +1,8 @@
-"""The port through which attempts run: one attempt goes in, one ending comes out."""
+"""The port through which attempts run: one attempt goes in, one ending comes out.
+
+A backend starts an attempt and reports to a `Sink` what becomes of it. It decides nothing: whether
+an attempt is tried again, or when its claims are released, is up to the kernel.
+"""
 
 from __future__ import annotations
 
@@ -18,41 +22,44 @@ class Caps(NamedTuple):
     """What a backend can do. What it cannot do it says, instead of pretending."""
 
     kill: bool
-    """An attempt can be ended against its will."""
+    """It can end an attempt that does not cooperate."""
 
 
 class Launched(NamedTuple):
-    """The process of an attempt, as somebody can find it who knows nothing else."""
+    """The process of an attempt, described so that a later coordinator can find it.
+
+    It is recorded in the journal, so that a resume can end what a killed coordinator has left.
+    """
 
     pid: int
-    """Who has to be killed for all of the attempt to end."""
+    """The process that has to be killed for all of the attempt to end."""
     started: int
-    """When that process began, in ticks since the system did: a pid alone names nobody for good."""
+    """When that process began, in clock ticks since the boot: a pid alone is used again."""
     containment: str
-    """What keeps the attempt's processes together."""
+    """What keeps the attempt's processes together: see `containment`."""
     cgroup: str = ""
     log: str = ""
-    """Where its output is kept, relative to the workspace."""
+    """The file of its output, relative to the project folder."""
 
 
 class Sink(Protocol):
-    """Where a backend reports to; called on the thread of the event loop only, but for `post`."""
+    """Receives the reports of a backend. Only `post` may be called off the event loop's thread."""
 
     def post(self, function: Callable[..., object], *args: Any) -> None:
-        """From any thread: have this called on the event loop. NotRunning if that is closed."""
+        """Have this called on the event loop; NotRunning if that is closed. From any thread."""
 
     def launched(self, token: int, launched: Launched) -> None:
-        """An attempt that runs in processes has one."""
+        """The process of an attempt has started."""
 
     def ended(self, token: int, ending: Ending, *, gone: bool = True) -> None:
-        """An attempt ended. `gone`: nothing of it is left running; otherwise `gone()` follows."""
+        """An attempt ended. `gone`: nothing of it runs any more; otherwise `gone()` follows."""
 
     def gone(self, token: int) -> None:
-        """Nothing is left of an attempt that had ended before."""
+        """Nothing of an attempt runs any more that has been reported as ended before."""
 
 
 class CommandJob(NamedTuple):
-    """What a command has to know of the task it is run for."""
+    """What a command has to know about the attempt that it runs for."""
 
     command: Command
     root: Path
@@ -65,14 +72,14 @@ class CommandJob(NamedTuple):
     prompt: str
     redaction: Redaction
     secrets: Mapping[str, str] = MappingProxyType({})
-    """Variables that are not in our own environment; a command gets those that it names."""
+    """Variables beside those of our own environment; a command gets the ones that it names."""
 
 
 RUN = "INTERLOCK_RUN"
 
 
 def marks(run_id: str, task_id: str) -> dict[str, str]:
-    """The variables that all processes of a task have, and no other processes."""
+    """Return the variables by which the processes of a task are recognised."""
     return {RUN: run_id, "INTERLOCK_TASK": task_id.replace("\0", "?")}
 
 
@@ -82,10 +89,10 @@ class AttemptJob(NamedTuple):
     token: int
     """The fencing token: names the attempt, and is never used again."""
     name: str
-    """For the asyncio task, thread or process, so that a stack dump says whose it is."""
+    """For the asyncio task, thread or process, so that a stack dump names the task."""
     call: Callable[[], Any]
     context: Context
-    """The context variables that the agent sees; the attempt has it for itself."""
+    """The context variables that the agent sees; no other attempt has the same copy."""
     sink: Sink
     agent: Any = None
     """The agent itself and its arguments, for backends that cannot use a closure."""
@@ -96,26 +103,27 @@ class AttemptJob(NamedTuple):
     command_job: CommandJob | None = None
     """Of commands only."""
     marks: Mapping[str, str] = MappingProxyType({})
-    """Variables by which every process of the attempt is known, also without a supervisor."""
+    """Variables by which the processes of the attempt are recognised without a supervisor."""
     lock: Path | None = None
-    """A file that supervisors hold a lock on: the next coordinator waits until none does."""
+    """The file that supervisors hold a shared lock on (`journal.agents_lock`)."""
 
 
 class Backend(Protocol):
-    """A place where attempts run.
+    """Runs attempts.
 
     Every submitted job is reported as ended exactly once and as gone exactly once, whatever the
-    agent does. Only those reports prove that it stopped: `cancel` merely asks, and may be repeated.
+    agent does. Only these reports prove that it has stopped: `cancel` is a request, and may be
+    repeated.
     """
 
     @property
     def caps(self) -> Caps: ...
 
     def submit(self, job: AttemptJob) -> None:
-        """Start an attempt. Must not raise: what goes wrong is the ending of the job."""
+        """Start an attempt. Must not raise: an error is the ending of the job."""
 
     def cancel(self, token: int, grace: float) -> None:
-        """Tell an attempt to stop, as firmly as need be once `grace` seconds have passed."""
+        """Tell an attempt to stop; end it after `grace` seconds if `caps.kill`."""
 
     async def close(self) -> None:
-        """No more jobs will come; end what idles. Jobs that still run are left alone."""
+        """Release what idles: no more jobs will come. Jobs that still run are left alone."""

@@ -1,4 +1,4 @@
-"""How an agent is called: what kinds of agents there are, told apart by looking at them once."""
+"""How an agent is called, found out once per agent by inspecting it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from interlock.model.command import Command
 
 
 class BackendKind(Enum):
-    """Where an agent runs."""
+    """Which backend runs an agent."""
 
     LOOP = "loop"
     THREAD = "thread"
@@ -25,16 +25,16 @@ class BackendKind(Enum):
 
 
 class CallSpec(NamedTuple):
-    """How to call an agent: `call(ctx, *args)` if it wants its context, else `call(*args)`."""
+    """How to call an agent: `call(ctx, *args)` if it takes its context, else `call(*args)`."""
 
     call: Callable[..., Any]
     backend: BackendKind
     wants_context: bool
     signature: inspect.Signature | None
-    """None where Python cannot tell, as for many built-in functions."""
+    """None where Python does not tell, as for many built-in functions."""
 
     def check(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        """Raise if the agent cannot be called with these: before anything starts."""
+        """Raise NotAnAgent if the agent cannot be called with these arguments."""
         if self.signature is None or not (args or kwargs or self.signature.parameters):
             return
         given = (None, *args) if self.wants_context else args
@@ -47,7 +47,7 @@ class CallSpec(NamedTuple):
 
 
 def call_spec_of(agent: Any) -> CallSpec:
-    """How to call this agent; NotAnAgent for what is none."""
+    """Return how to call this agent; raise NotAnAgent for what is none."""
     if type(agent) is not FunctionType:
         return _call_spec(agent)
     shape = _SHAPES.get(agent)
@@ -57,7 +57,7 @@ def call_spec_of(agent: Any) -> CallSpec:
 
 
 def name_of(agent: Any) -> str:
-    """What to call an agent in ids and messages."""
+    """Return the name of an agent for ids and messages."""
     if isinstance(agent, functools.partial):
         return name_of(agent.func)
     if isinstance(agent, Process):
@@ -70,8 +70,8 @@ def name_of(agent: Any) -> str:
 
 _SHAPES: WeakKeyDictionary[FunctionType, tuple[BackendKind, bool, inspect.Signature | None]]
 _SHAPES = WeakKeyDictionary()
-"""What was found out about functions, which are only equal to themselves; an object may be equal to
-one that is called differently. Without the functions, which hold on to whatever they close over."""
+"""What was found out about functions. Only functions: two objects may be equal and yet be called
+differently. Without the function itself, which would keep alive whatever it closes over."""
 
 
 def _call_spec(agent: Any) -> CallSpec:
@@ -94,7 +94,7 @@ def _call_spec(agent: Any) -> CallSpec:
 
 
 def _no_program(name: str) -> None:
-    """What a backend calls that knows functions only, as that of a simulation."""
+    """Stands in for a program in a backend that only knows functions, as that of a simulation."""
     raise NotImplementedError(f"the program {name!r} cannot be run here: give it a function")
 
 
@@ -106,7 +106,7 @@ def _callable(agent: Callable[..., Any]) -> CallSpec:
         inner = type(inner).__call__
     if inspect.isasyncgenfunction(inner) or inspect.isgeneratorfunction(inner):
         raise NotAnAgent(
-            f"{name_of(agent)} is a generator; an agent returns its result, and tells of its "
+            f"{name_of(agent)} is a generator; an agent returns its result, and reports its "
             "progress with ctx.report()"
         )
     signature = _signature(agent)
@@ -127,7 +127,7 @@ def _wants_context(signature: inspect.Signature | None) -> bool:
     first = next(iter(signature.parameters.values()))
     if first.kind not in (first.POSITIONAL_ONLY, first.POSITIONAL_OR_KEYWORD):
         return False
-    # By name: the annotation may be text, and the class lives further down the rooms.
+    # By name: the annotation may be text, and this room may not import the class.
     annotation = first.annotation
     named = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
     return first.name == "ctx" or named.rpartition(".")[2] == "TaskContext"

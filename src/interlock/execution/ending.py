@@ -1,4 +1,4 @@
-"""How an attempt ended, before anybody has decided what follows from it."""
+"""How an attempt ended, before the kernel decides what follows from it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST_TEXT = 20_000
 
 
 class Ending(NamedTuple):
-    """A value, or what went wrong; `fatal` when the process itself is in danger."""
+    """A value, or an error; `fatal` if the error endangers this process itself."""
 
     status: State
     value: Any = None
@@ -24,11 +24,11 @@ class Ending(NamedTuple):
     retry_after: float = 0.0
     fatal: bool = False
     rate: str = ""
-    """The rate that nobody is to use within `retry_after`."""
+    """The rate that no task may use within `retry_after`."""
 
 
 def returned(value: Any) -> Ending:
-    """The ending of an agent that returned; failures that are returned are failures."""
+    """Return the ending of an agent that returned; a returned failure is a failure."""
     if isinstance(value, BaseException):
         return raised(value)
     if isinstance(value, Outcome):
@@ -39,10 +39,10 @@ def returned(value: Any) -> Ending:
             return Ending(State.FAILED, None, error, value.exception)
         return Ending(State.SUCCEEDED, value.result)
     if inspect.iscoroutine(value):
-        value.close()  # or Python warns, at a place that has nothing to do with it
+        value.close()  # otherwise Python warns later, at an unrelated place
         return raised(
             AgentFailed(
-                f"returned the coroutine {value.__qualname__}() instead of a value, and nobody "
+                f"returned the coroutine {value.__qualname__}() instead of a value, and nothing "
                 "awaits it: submit the async function itself",
                 retryable=False,
             )
@@ -50,8 +50,8 @@ def returned(value: Any) -> Ending:
     if inspect.isgenerator(value) or inspect.isasyncgen(value):
         return raised(
             AgentFailed(
-                f"returned the generator {value.__qualname__}() instead of a value, and nothing of "
-                "it has run: an agent returns its result, and does not yield",
+                f"returned the generator {value.__qualname__}() instead of a value, and none of it "
+                "has run: an agent returns its result, and does not yield",
                 retryable=False,
             )
         )
@@ -59,7 +59,7 @@ def returned(value: Any) -> Ending:
 
 
 def raised(exception: BaseException) -> Ending:
-    """The ending of an agent that raised; whatever it raised, it is this attempt's failure."""
+    """Return the ending of an agent that raised; any exception is the failure of its attempt."""
     fatal = _is_fatal(exception)
     retryable, retry_after, rate = not fatal, 0.0, ""
     if isinstance(exception, AgentFailed):
@@ -72,7 +72,7 @@ def raised(exception: BaseException) -> Ending:
 
 
 def _wait(retry_after: Any) -> float:
-    """What an agent asks for, if it makes sense; no number of a stranger gets to the kernel."""
+    """What an agent asks for, if that is a duration: the kernel gets no unchecked number."""
     try:
         return seconds(retry_after)
     except InvalidOption:
@@ -100,8 +100,8 @@ def _story(exception: BaseException) -> str:
 
 
 def _safely(describe: Any, exception: BaseException) -> str:
-    """Text about an exception of a stranger, whose own methods may raise anything as well."""
+    """Describe an exception of an agent; its own methods may raise as well."""
     try:
         return str(describe(exception))
-    except BaseException as broken:  # noqa: BLE001 - it is the code of a stranger
+    except BaseException as broken:  # noqa: BLE001 - it is the agent's code
         return f"<{type(exception).__name__} that cannot be printed: {type(broken).__name__}>"

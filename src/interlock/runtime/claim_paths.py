@@ -1,4 +1,9 @@
-"""What claims mean on disk: symlinks, folders and the case of letters."""
+"""What path claims mean on disk: symlinks, folders and the case rule of the file system.
+
+The kernel compares patterns as text. So before it sees a claim, the claim is rewritten to the one
+spelling of the files that it means. This happens at submit: a link that is created or changed later
+is not followed.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,7 @@ _ESCAPED = re.compile(r"\\([*?\[\]{}\\])")
 
 
 class ResolvedClaims(tuple[Claim, ...]):
-    """Claims in the spelling of `resolve`, which need not be looked up once more."""
+    """Claims that `resolve` has returned, and that it returns again without looking them up."""
 
     __slots__ = ()
 
@@ -36,11 +41,11 @@ class WorkspacePaths:
     def resolve(
         self, task_id: str, claims: tuple[Claim, ...], known: dict[Claim, Claim]
     ) -> tuple[Claim, ...]:
-        """The claims in the one spelling that the kernel compares.
+        """Return the claims in the one spelling that the kernel compares.
 
         Symlinks in the part before the first wildcard are followed, and a plain name that is a
-        folder means all that is in it. `known` remembers what was looked up for one submission; no
-        longer, because links and folders come and go.
+        folder means everything in it. `known` caches the lookups of one submission; no longer,
+        because links and folders come and go. ClaimOutsideWorkspace for a path that leaves it.
         """
         if not claims or isinstance(claims, ResolvedClaims):
             return claims
@@ -55,7 +60,7 @@ class WorkspacePaths:
     def _resolve(self, task_id: str, claim: Claim) -> Claim:
         pattern = claim.resource
         if not pattern or "\0" in pattern:
-            return claim  # the kernel has the error for it
+            return claim  # the kernel raises the error for it
         parts = pattern.split("/")
         literal: list[str] = []
         for part in parts:
@@ -75,9 +80,9 @@ class WorkspacePaths:
         return self._spelled(claim, escaped(inside), "/".join(parts[len(literal) :]), real)
 
     def _real(self, names: list[str]) -> str:
-        """The path of these names below the root, with symlinks followed.
+        """Return the path of these names below the root, with symlinks followed.
 
-        The root itself has none, so the usual claim costs one look for each of its names.
+        The root itself has none, so the usual claim costs one `lstat` for each of its names.
         """
         path = self._text.rstrip("/")
         for number, name in enumerate(names):
@@ -87,7 +92,7 @@ class WorkspacePaths:
             try:
                 if name != ".." and not stat.S_ISLNK(os.lstat(path).st_mode):
                     continue
-            except OSError:  # nothing is there, so there is nothing to follow
+            except OSError:  # nothing is there, so there is no link to follow
                 if ".." not in names[number:]:
                     return os.path.normpath("/".join((path, *names[number + 1 :])))
             return os.path.realpath(os.path.join(self._text, *names))
@@ -115,14 +120,14 @@ class WorkspacePaths:
 
 
 def _literal(part: str) -> str | None:
-    """What a part of a pattern is called on disk; None if it may be called several things."""
+    """Return the file name that a part of a pattern stands for; None if it has a wildcard."""
     if _SPECIAL.search(part) is None:
         return part
     return None if _SPECIAL.search(_ESCAPED.sub("", part)) else _ESCAPED.sub(r"\1", part)
 
 
 def escaped(path: str) -> str:
-    """A path as a pattern that matches nothing else."""
+    """Return a pattern that matches this path only."""
     return _SPECIAL.sub(r"\\\g<0>", path)
 
 
@@ -131,7 +136,7 @@ def _shown(path: str) -> str:
 
 
 def _ignores_case(folder: str) -> bool:
-    """Whether the file system takes `a` and `A` for one name."""
+    """Whether the file system treats `a` and `A` as the same name."""
     other = folder.swapcase()
     if other == folder:
         return False

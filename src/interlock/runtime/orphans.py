@@ -1,4 +1,8 @@
-"""Attempts that outlived their Runtime: what they hold stays held in this process."""
+"""Attempts that have outlived their Runtime: what they hold stays held in this process.
+
+A thread that ignores its cancellation goes on when its Runtime has been left. A later Runtime of
+the same process must not grant its claims to others, so orphans are kept here until they are gone.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from interlock.runtime.claim_paths import escaped
 
 
 class Orphan:
-    """An attempt that would not stop, and what it holds."""
+    """An attempt that has not stopped, and the claims that it holds."""
 
     def __init__(
         self,
@@ -24,12 +28,12 @@ class Orphan:
         self.name = name
         self.claims = claims
         self._loop = loop
-        """The loop that it can only run on, if it is a coroutine."""
+        """The only loop that can run it, if it is a coroutine."""
         self._gone = False
         self._watchers: list[Callable[[], None]] = []
 
     def watch(self, when_gone: Callable[[], None]) -> None:
-        """Call this, on whatever thread, when the attempt is gone; at once if it is."""
+        """Call this, on any thread, when the attempt is gone; at once if it already is."""
         with _LOCK:
             if not self._gone:
                 self._watchers.append(when_gone)
@@ -37,11 +41,11 @@ class Orphan:
         when_gone()
 
     def can_never_run_again(self) -> bool:
-        """Whether it is a coroutine whose loop was closed."""
+        """Whether it is a coroutine whose loop has been closed."""
         return self._loop is not None and self._loop.is_closed()
 
     def release(self) -> None:
-        """The attempt is gone. From any thread."""
+        """Release its claims: the attempt is gone. From any thread."""
         with _LOCK:
             self._gone = True
             watchers, self._watchers = self._watchers, []
@@ -54,17 +58,17 @@ class Orphan:
 
 _LOCK = threading.Lock()
 _KEPT: dict[Path, list[Orphan]] = {}
-"""By workspace. Of the process, because it is the process that such a thread lives in."""
+"""By workspace. Global, because a thread that cannot be ended belongs to the process."""
 
 
 def keep_orphan(workspace: Path, orphan: Orphan) -> None:
-    """Keep what an attempt holds from every later Runtime on the same workspace."""
+    """Keep the claims of an attempt from every later Runtime on the same workspace."""
     with _LOCK:
         _KEPT.setdefault(workspace, []).append(orphan)
 
 
 def orphans_in(workspace: Path) -> list[tuple[Orphan, tuple[Claim, ...]]]:
-    """What is still held there by attempts of earlier runs, and which claims that means there."""
+    """Return the orphans of earlier runs that matter for a workspace, and their claims there."""
     with _LOCK:
         kept = [(folder, each) for folder, listed in _KEPT.items() for each in listed]
     found = []
@@ -77,7 +81,7 @@ def orphans_in(workspace: Path) -> list[tuple[Orphan, tuple[Claim, ...]]]:
 
 
 def _seen_from(here: Path, there: Path, claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
-    """Claims of another workspace: names mean the same everywhere, paths where folders nest."""
+    """Translate claims between workspaces: names apply everywhere, paths where folders nest."""
     if here == there:
         return claims
     seen = [claim for claim in claims if not claim.is_path]
@@ -90,5 +94,5 @@ def _seen_from(here: Path, there: Path, claims: tuple[Claim, ...]) -> tuple[Clai
         elif there in here.parents:
             inside = escaped(here.relative_to(there).as_posix())
             if conflicts(claim, Claim(f"{inside}/**", Mode.WRITE)):
-                seen.append(Claim("**", claim.mode))  # more than it is, rather than less
+                seen.append(Claim("**", claim.mode))  # too much rather than too little
     return tuple(seen)

@@ -1,4 +1,4 @@
-"""Attempts of async agents: each is a task on the runtime's own event loop."""
+"""Attempts of async agents: each is an asyncio task on the event loop of its run."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from interlock.execution.ending import Ending, raised, returned
 _REMINDERS = 4
 """An agent that swallows its cancellation is cancelled again, this often within the grace.
 
-Not at once, and not because somebody cancels it twice: whoever cleans up in a `finally` must be let
-finish.
+Not at once, and not each time `cancel` is called: an agent that cleans up in a `finally` block has
+to be able to finish that.
 """
 
 
 class Coroutines:
     """The backend of async agents.
 
-    All attempts are children of one TaskGroup, which lives in a task of its own: a group cannot
-    let go of a child that will not end, but the runtime has to go on without it.
+    All attempts are children of one TaskGroup, which is entered in a task of its own: leaving a
+    group waits for every child, and the runtime has to go on without a child that does not end.
     """
 
     caps = Caps(kill=False)
@@ -32,23 +32,23 @@ class Coroutines:
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._reminders: dict[int, asyncio.TimerHandle] = {}
         self._closing: asyncio.Future[None] | None = None
-        self._house: asyncio.Task[None] | None = None
+        self._group_task: asyncio.Task[None] | None = None
 
-    async def open(self, fell: Callable[[BaseException], None]) -> None:
-        """Make the group, before the first job; `fell` is told if it ever comes to an end early."""
+    async def open(self, crashed: Callable[[BaseException], None]) -> None:
+        """Enter the group, before the first job; `crashed` is called if it ends too early."""
         loop = asyncio.get_running_loop()
         self._closing = loop.create_future()
         opened: asyncio.Future[None] = loop.create_future()
-        self._house = loop.create_task(self._live(opened), name=self._name)
-        self._house.add_done_callback(partial(_tell, fell))
-        await asyncio.wait([opened, self._house], return_when=asyncio.FIRST_COMPLETED)
+        self._group_task = loop.create_task(self._hold_group(opened), name=self._name)
+        self._group_task.add_done_callback(partial(_tell_of_crash, crashed))
+        await asyncio.wait([opened, self._group_task], return_when=asyncio.FIRST_COMPLETED)
         if not opened.done():
-            raise RuntimeError(f"task {self._name!r}, which all attempts live in, did not begin")
+            raise RuntimeError(f"the task {self._name!r}, which holds all attempts, did not start")
 
-    async def _live(self, opened: asyncio.Future[None]) -> None:
+    async def _hold_group(self, opened: asyncio.Future[None]) -> None:
         assert self._closing is not None
         async with asyncio.TaskGroup() as self._group:
-            if not opened.done():  # whoever was opening it may have been cancelled
+            if not opened.done():  # `open` may have been cancelled meanwhile
                 opened.set_result(None)
             await self._closing
 
@@ -70,9 +70,9 @@ class Coroutines:
             ending = returned(await job.call())
         except GeneratorExit as error:
             if not self._is_current(job):
-                raise  # we are being thrown away: nobody will ever run this loop again
+                raise  # this coroutine is being discarded: its loop will never run again
             ending = raised(error)
-        except BaseException as error:  # noqa: BLE001 - an agent may raise anything; it is its own
+        except BaseException as error:  # noqa: BLE001 - whatever an agent raises is its own failure
             ending = raised(error)
         finally:
             self._forget(job.token)
@@ -117,18 +117,20 @@ class Coroutines:
     def _remind(self, task: asyncio.Task[None], token: int, pause: float, left: int) -> None:
         if token in self._tasks:
             task.cancel()
-            # Whoever still resists is asked ever more rarely, but never given up.
+            # One that still resists is cancelled less and less often, but never given up.
             self._remind_later(task, token, pause if left > 0 else 2 * pause, left)
 
     async def close(self) -> None:
         if self._closing is not None and not self._closing.done():
             self._closing.set_result(None)
-        if self._house is not None and not self._tasks:
-            await asyncio.wait([self._house])
+        if self._group_task is not None and not self._tasks:
+            await asyncio.wait([self._group_task])
 
 
-def _tell(fell: Callable[[BaseException], None], house: asyncio.Task[None]) -> None:
-    if house.cancelled():
-        fell(asyncio.CancelledError("the task that all attempts live in was cancelled"))
-    elif (error := house.exception()) is not None:
-        fell(error)
+def _tell_of_crash(
+    crashed: Callable[[BaseException], None], group_task: asyncio.Task[None]
+) -> None:
+    if group_task.cancelled():
+        crashed(asyncio.CancelledError("the task whose TaskGroup holds all attempts was cancelled"))
+    elif (error := group_task.exception()) is not None:
+        crashed(error)

@@ -1,4 +1,4 @@
-"""Attempts of blocking agents: each has a thread of ours for as long as it runs."""
+"""Attempts of blocking agents: each has one of our threads for as long as it runs."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from interlock.execution.backend import AttemptJob, Caps
 from interlock.execution.ending import Ending, raised, returned
 
 _IDLE = 32
-"""How many threads may wait for their next job; more than that end with their job."""
+"""How many threads may wait for a next job; further ones end with their job."""
 
 PATIENCE = 1.0
-"""Seconds a thread waits for the event loop to take a report, before it looks whether the run is
-over: a loop that is closed forgets what it has been asked to call."""
+"""Seconds that a thread waits for the event loop to take a report before it checks whether the run
+is over: a loop that is closed drops the calls that it was asked to make."""
 
 
 class Threads:
     """The backend of blocking agents.
 
-    A thread cannot be ended from outside: `cancel` does nothing here, the agent can ask its context
+    A thread cannot be ended from outside: `cancel` does nothing here. The agent can ask its context
     whether it was cancelled, and the attempt is gone when the agent returns. The threads are
-    daemonic: one that never ends keeps its claims, but not the process.
+    daemonic: one that never ends keeps its claims, but does not keep the process alive.
     """
 
     caps = Caps(kill=False)
@@ -40,14 +40,14 @@ class Threads:
         worker = self._idle.pop() if self._idle else _Worker(self)
         try:
             worker.take(job)
-        except RuntimeError as error:  # the system has no more threads to give
+        except RuntimeError as error:  # the system has no more threads
             job.sink.ended(job.token, raised(error))
 
     def cancel(self, token: int, grace: float) -> None:
-        """Nothing: see above."""
+        """Do nothing: a thread cannot be ended."""
 
     def deliver(self, worker: _Worker, job: AttemptJob, ending: Ending) -> None:
-        """Hand an ending over to the event loop; called on the thread."""
+        """Pass an ending to the event loop. Called on the thread."""
         worker.unheard = job.token
         try:
             job.sink.post(self._ended, worker, job, ending)
@@ -55,9 +55,9 @@ class Threads:
             self.give_up(worker)
 
     def give_up(self, worker: _Worker) -> None:
-        """Do without the event loop, if the run is over; called on the thread.
+        """Release the claims without the event loop, if the run is over. Called on the thread.
 
-        A loop that is closed, or that nobody runs any more, must not keep from others what is free.
+        A loop that was closed, or that no longer runs, must not keep claims that nothing uses.
         """
         token = worker.unheard
         if token is not None and (self._closed or self._loop.is_closed()):
@@ -81,7 +81,7 @@ class Threads:
 
 
 class _Worker:
-    """A thread that runs one job after another."""
+    """A thread that runs one job at a time."""
 
     def __init__(self, owner: Threads) -> None:
         self._owner = owner
@@ -89,7 +89,7 @@ class _Worker:
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._started = False
         self.unheard: int | None = None
-        """The token of an attempt that the event loop has not yet been told the end of."""
+        """The token of an attempt whose ending the event loop has not taken yet."""
 
     def take(self, job: AttemptJob) -> None:
         self._thread.name = job.name
@@ -106,9 +106,9 @@ class _Worker:
         while (job := self._next()) is not None:
             ending = _run(job)
             if os.getpid() != pid:
-                os._exit(0)  # an agent forked, and its child came back here instead of ending
+                os._exit(0)  # the agent forked, and its child returned here instead of exiting
             self._owner.deliver(self, job, ending)
-            del job  # or an idle thread would keep an agent and its arguments alive
+            del job  # otherwise an idle thread would keep the agent and its arguments alive
 
     def _next(self) -> AttemptJob | None:
         while self.unheard is not None:
@@ -122,5 +122,5 @@ class _Worker:
 def _run(job: AttemptJob) -> Ending:
     try:
         return returned(job.context.run(job.call))
-    except BaseException as error:  # noqa: BLE001 - an agent may raise anything; it is its own
+    except BaseException as error:  # noqa: BLE001 - whatever an agent raises is its own failure
         return raised(error)

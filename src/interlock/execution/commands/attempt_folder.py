@@ -1,10 +1,10 @@
-"""What an attempt has on disk beside its workspace: its log, its TMPDIR, its prompt.
+"""What an attempt of a program has on disk beside its workspace: its log, TMPDIR and prompt file.
 
 .interlock/
-    .gitignore                          everything here is left out of commits
+    .gitignore                          keeps everything here out of commits
     logs/<run>/<task>/<attempt>.log
-    tmp/<run>-<token>/                  TMPDIR, prompt; removed with the attempt
-    home/<run>/<task>/                  for `home="private"`; the same for all attempts
+    tmp/<run>-<token>/                  TMPDIR, prompt; removed when the attempt is gone
+    home/<run>/<task>/                  for `home="private"`; shared by all attempts of a task
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LONGEST_NAME = 80
 
 
 class AttemptFolder:
-    """Of one attempt, from its beginning to its end."""
+    """The folders and files of one attempt, from its start until it is gone."""
 
     def __init__(self, command_job: CommandJob, token: int) -> None:
         self._command_job = command_job
@@ -45,7 +45,7 @@ class AttemptFolder:
 
     @property
     def log(self) -> LogFile:
-        """Made when it is first asked for."""
+        """The log; it is created on first use."""
         if self._log is None:
             self._log = self._open_log()
         return self._log
@@ -57,10 +57,10 @@ class AttemptFolder:
 
     @contextmanager
     def start(self, text: str) -> Iterator[int]:
-        """Have a log, and what the program is to read; nothing of it stays if it cannot start."""
+        """Open the log and the program's stdin; undo both if it cannot be started."""
         is_new = self._log is None
         try:
-            self.log  # noqa: B018 - it is made here
+            self.log  # noqa: B018 - this creates it
             with open(self._stdin(text), "rb", buffering=0) as file:
                 yield file.fileno()
         except BaseException:
@@ -79,7 +79,7 @@ class AttemptFolder:
         return path
 
     def close(self) -> None:
-        """The attempt is gone. Its log stays."""
+        """Remove the temporary files: the attempt is gone. Its log stays."""
         if self._log is not None:
             self._log.close()
         remove(self._tmp)
@@ -92,7 +92,7 @@ class AttemptFolder:
             try:
                 return LogFile(folder / f"{name}.log")
             except FileExistsError:
-                # An attempt that was cut off does not count, so the next one has its number.
+                # An attempt that was cut off does not count: the next one has the same number.
                 count += 1
                 name = f"{self._command_job.attempt}-{count}"
 
@@ -111,7 +111,7 @@ class AttemptFolder:
 
 
 def own_folder(root: Path) -> Path:
-    """Our folder in a project, which is left out of commits."""
+    """Return our folder in a project, and create it, so that commits leave it out."""
     ours = root / OURS
     ours.mkdir(exist_ok=True)
     with suppress(FileExistsError), open(ours / ".gitignore", "x", encoding="ascii") as file:
@@ -120,9 +120,9 @@ def own_folder(root: Path) -> Path:
 
 
 def safe_name(task_id: str) -> str:
-    """The name of a folder for a task: its id, if that can be one, and never that of another."""
+    """Return a folder name for a task: its id if that is possible, and unique in any case."""
     name = _UNSAFE.sub("_", task_id)[:_LONGEST_NAME].lstrip(".") or "_"
-    # What looks as if it had a digest already could be the name of another.
+    # An id that looks as if it had a digest could be the name of another task.
     if name == task_id and not _DIGESTED.search(name):
         return name
     digest = hashlib.sha256(task_id.encode("utf-8", "surrogatepass")).hexdigest()
@@ -130,7 +130,7 @@ def safe_name(task_id: str) -> str:
 
 
 def remove_temporary(root: Path, run_id: str) -> None:
-    """Remove what attempts of a run have left that were cut off. None of them may be alive."""
+    """Remove what interrupted attempts of a run have left. None of them may be alive."""
     for folder in (root / OURS / "tmp").glob(f"{run_id}-*"):
         remove(folder)
 

@@ -44,11 +44,11 @@ from interlock.model.outcome import State
 
 _CHUNK = 1 << 16
 _LAST_CHUNKS = 32
-"""So much is read of what is left in a pipe: who got away may go on writing into it."""
+"""How many chunks are read of what is left in a pipe: a process that escaped may still write."""
 
 
 class CommandAttempt(SupervisedAttempt):
-    """Runs a program under supervision, and takes in what it prints."""
+    """Runs a program under a supervisor, and takes in what it prints."""
 
     def __init__(self, job: AttemptJob, reports: AttemptReports, wanted: str | None) -> None:
         super().__init__(job, reports)
@@ -76,7 +76,7 @@ class CommandAttempt(SupervisedAttempt):
         try:
             stdin = filled(command.stdin, prompt, file)
             ran = self._run_program(folder, argv, stdin, ErrorFinder(command.errors))
-        except ValueError as error:  # text that the system cannot take
+        except ValueError as error:  # text that the system does not accept
             return failed(CANNOT_START, f"{command.name} cannot be started: {error}")
         ending = verdict(command.name, ran)
         if ending.status is State.SUCCEEDED and command.check is not None:
@@ -87,7 +87,7 @@ class CommandAttempt(SupervisedAttempt):
     def _run_program(
         self, folder: AttemptFolder, argv: list[str], stdin: str, found: ErrorFinder
     ) -> FinishedProgram:
-        """Run a program until nothing of it is left."""
+        """Run a program until nothing of it runs any more."""
         call = ProgramCall(
             self._wanted or self.patiently(containment),
             os.fsencode(self._command_job.workspace.folder),
@@ -101,7 +101,7 @@ class CommandAttempt(SupervisedAttempt):
             self._follow(supervised, streams, words, partial(self._tell, call, folder, words))
             clean = supervised.supervisor.wait() == 0
         if not clean:
-            # Somebody has killed the supervisor: what it watched is known by its variables.
+            # The supervisor was killed: the processes that it watched have its variables.
             lost = Launched(words.pid, words.started, call.containment, words.cgroup)
             sweep([lost], [self.job.marks], just_lost=True)
         for each in streams:
@@ -116,7 +116,7 @@ class CommandAttempt(SupervisedAttempt):
             inheritable_lock(self.job.lock) as lock,
             ExitStack() as ours,
         ):
-            # Not left to Popen: where it gets only one of two pipes, it leaves that open (3.11).
+            # Not by Popen: if it gets only one of two pipes, it leaves that one open (3.11).
             with ExitStack() as theirs:
                 (out, out_end), (err, err_end) = (_pipe(ours, theirs) for _ in range(2))
                 supervisor = launch(call, control, stdin, out_end, err_end, self.job.marks, lock)
@@ -131,7 +131,7 @@ class CommandAttempt(SupervisedAttempt):
         words: SupervisorMessages,
         tell: Callable[[], None],
     ) -> None:
-        """Take in what is printed and said, until the supervisor is done."""
+        """Take in what the program prints and the supervisor reports, until that has ended."""
         supervisor, control = supervised
         assert supervisor.stdout is not None
         assert supervisor.stderr is not None
@@ -170,7 +170,7 @@ def _pipe(ours: ExitStack, theirs: ExitStack) -> tuple[IO[bytes], IO[bytes]]:
 
 
 def _pass_on(pipe: int, stream: Stream) -> int | None:
-    """Take in what is in a pipe: so many bytes, none if it is closed, None if it is empty."""
+    """Take in what is in a pipe; return how many bytes, 0 at its end, None if it is empty."""
     try:
         data = os.read(pipe, _CHUNK)
     except BlockingIOError:

@@ -1,6 +1,6 @@
-"""The process of a command, from its first line: one half watches, the other becomes the program.
+"""The process of a program, from its first line: one half supervises, one becomes the program.
 
-It is run by a bare interpreter, and imports next to nothing, because every start waits for it.
+It runs in a bare interpreter and imports as little as possible, because every start waits for it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ else:
 
 
 def main(control: int, call: int, *locks: int) -> None:
-    """`control` leads to the supervisor; `call` says what to run, and in which containment.
+    """Run a program. `control` leads to the supervisor; a `ProgramCall` is read from `call`.
 
-    `locks` are held by being open, as long as the supervisor is there.
+    `locks` are held by being open, for as long as the supervisor runs.
     """
     for each in (control, *locks):
         os.set_inheritable(each, False)
@@ -47,12 +47,12 @@ def _read(call: int) -> tuple[str, bytes, list[bytes], dict[bytes, bytes], int]:
 
 
 def _become(control: int, folder: bytes, argv: list[bytes], env: dict[bytes, bytes]) -> NoReturn:
-    """Run the program in the place of this process; or say why it cannot be."""
+    """Replace this process by the program; or report why that cannot be done."""
     step = "enter"
     try:
         os.chdir(folder)
         step = "run"
-        # What Python has set for itself; a program expects what every program has.
+        # Undo what Python has set for itself: a program expects the defaults.
         for each in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
             signal.signal(each, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
@@ -64,13 +64,13 @@ def _become(control: int, folder: bytes, argv: list[bytes], env: dict[bytes, byt
 
 
 def _try(containment: str) -> NoReturn:
-    """Leave a process behind that has done all it can to get away, to see whether it is found."""
+    """Try a containment: leave a process behind that does all it can to escape."""
     is_at_home = containment != NAMESPACE or os.readlink("/proc/self") == str(os.getpid())
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
-            signal.alarm(60)  # where it is not found, it is not to stay for ever
+            signal.alarm(60)  # if it escapes, it must not stay for ever
             while True:
                 signal.pause()
         os._exit(0)

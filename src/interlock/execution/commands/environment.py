@@ -1,4 +1,4 @@
-"""What a program gets to see: a few variables of ours, those it is given, and its prompt."""
+"""The environment of a program: a few of our variables, those it is given, and its prompt."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _ALLOWED = frozenset(
         "XDG_RUNTIME_DIR",
     }
 )
-"""Where programs, the user and their settings are, how to speak, and the way to the network."""
+"""Where programs and the user's settings are, the language, the terminal, and the network."""
 
 
 class AttemptPaths(NamedTuple):
-    """The folders and files that belong to one attempt."""
+    """The temporary folders and files of one attempt."""
 
     tmp: Path
     prompt_file: Path
@@ -37,14 +37,14 @@ class AttemptPaths(NamedTuple):
 
 
 def filled(text: str, prompt: str, prompt_file: Path) -> str:
-    """A text of the command with the prompt in it. A prompt is not looked into."""
+    """Fill the prompt into a text of the command. Placeholders in the prompt itself stay."""
     return _PLACE.sub(lambda found: str(prompt_file) if found[1] else prompt, text)
 
 
 def variables(
     command_job: CommandJob, places: AttemptPaths, ours: Mapping[str, str]
 ) -> dict[str, str]:
-    """The environment of a program, made of `ours` and what it is given."""
+    """Return the environment of a program, made of `ours` and what it is given."""
     command = command_job.command
     env = {name: value for name, value in ours.items() if _is_allowed(name)}
     env = _without_secrets(env, command_job.redaction)
@@ -66,17 +66,20 @@ def _is_allowed(name: str) -> bool:
 
 
 def _without_secrets(env: dict[str, str], redaction: Redaction) -> dict[str, str]:
-    """A proxy may have a password. Nobody gets a declared secret who was not given it by name."""
+    """Remove variables that contain a declared secret, as a proxy with a password does.
+
+    A program gets a secret only if its command names the variable.
+    """
     return {name: value for name, value in env.items() if not redaction.is_in(value)}
 
 
 def as_bytes(env: Mapping[str, str]) -> dict[bytes, bytes]:
-    """As the system takes it. Raises ValueError for text that it cannot take."""
+    """Encode an environment for the system; ValueError for text that it does not accept."""
     return {_checked(name): _checked(value) for name, value in env.items()}
 
 
 def argument(text: str) -> bytes:
-    """The same of an argument."""
+    """Encode an argument for the system; ValueError for text that it does not accept."""
     return _checked(text)
 
 

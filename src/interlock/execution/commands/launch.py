@@ -1,4 +1,4 @@
-"""Starting the supervisor of a command, in the strongest containment that this system has."""
+"""Starting the supervisor of a program, in the strongest containment that works here."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from interlock.execution.processes.supervised_attempt import SupervisorMessages
 CONTAINMENTS = (NAMESPACE, CGROUP, SUBREAPER, GROUP)
 """The strongest first."""
 CHOICE = "INTERLOCK_CONTAINMENT"
-"""A variable that names the containment to use, instead of the strongest one."""
+"""The variable that names the containment to use instead of the strongest one."""
 
 _ROOT = str(Path(__file__).parents[3])
 _BOOT = """import sys
 for name in ("", ".system", ".execution", ".execution.processes", ".execution.commands"):
-    # Packages without the code of their __init__: it would take longer than all the rest.
+    # Packages without the code of their __init__: it would take longer than all other imports.
     package = sys.modules["interlock" + name] = type(sys)("interlock" + name)
     package.__path__ = [sys.argv[1] + "/interlock" + name.replace(".", "/")]
 from interlock.execution.commands.command_child import main
@@ -43,14 +43,14 @@ _LONGEST_TRY = 10.0
 
 
 class ProgramCall(NamedTuple):
-    """What is to be run, as the system takes it. Without arguments: a try of the containment."""
+    """What is to be run, encoded for the system. No arguments: only try the containment."""
 
     containment: str
     folder: bytes
     argv: list[bytes]
     env: dict[bytes, bytes]
     files: int = 0
-    """How many descriptors it may have; 0 for as many as we may."""
+    """How many descriptors it may have; 0: as many as this process."""
 
 
 def launch(
@@ -64,12 +64,12 @@ def launch(
 ) -> subprocess.Popen[bytes]:
     """Start a supervisor, which starts the program. Neither sees a variable that it is not given.
 
-    It is a bare interpreter (no site, no variables, no user folder), which is most of the 15 ms
-    that a start takes. A server that forks would take 2 ms, and be one more thing that can die;
-    agents run for seconds at least.
+    The supervisor is a bare interpreter (no site, no variables, no user folder). Its start is most
+    of the 15 ms that a program takes to start. A fork server would take 2 ms, and be one more
+    process that can die; agents run for seconds at least.
     """
     if call.argv and call.containment != NAMESPACE:
-        be_private()  # a program that sees us could read there all that it is not given
+        be_private()  # a program that sees this process could read its variables in /proc
     reader, writer = os.pipe()
     try:
         fds = [control.fileno(), reader, *([] if lock is None else [lock])]
@@ -93,21 +93,21 @@ def launch(
         with open(writer, "wb") as file:
             file.write(marshal.dumps(tuple(call)))
     except BrokenPipeError:
-        pass  # it has died; whoever follows it sees how
+        pass  # it has died; the caller that follows it finds out how
     return supervisor
 
 
 _chosen: dict[str, str] = {}
-"""The containment that works here, by what was wanted."""
+"""The containment to use, by the value of the variable."""
 _choosing = threading.Lock()
 
 
 def containment() -> str:
-    """The containment to use, found out once by trying.
+    """Return the containment to use, found out once by trying.
 
-    To an ordinary user a PID namespace comes with a user namespace, in which root's files belong
-    to nobody: sudo does not work there, nor does ssh with its settings in /etc/ssh/ssh_config.d.
-    So it is used if the variable asks for it, and otherwise only by root.
+    For an ordinary user a PID namespace comes with a user namespace, in which root's files belong
+    to the user `nobody`: sudo does not work there, nor does ssh with settings in
+    /etc/ssh/ssh_config.d. So it is used if the variable asks for it, and otherwise only by root.
     """
     wanted = os.environ.get(CHOICE, "")
     with _choosing:
@@ -134,7 +134,7 @@ def _choose(wanted: str) -> str:
 
 
 def works(containment: str) -> bool:
-    """Try it: a process that did all it could to get away has to be gone with its supervisor."""
+    """Try a containment: a process that does all it can to escape must end with its supervisor."""
     if containment == GROUP:
         return True
     if sys.platform != "linux":
@@ -159,11 +159,12 @@ def works(containment: str) -> bool:
             while said := control.recv(4096):
                 words.take(said)
         os.set_blocking(held, False)
-        # All that was started had the other end of this pipe: nobody has it any more.
+        # Every process that was started had the other end of this pipe: its end means that none is
+        # left.
         return worked and words.status == 0 and os.read(held, 1) == b""
     except OSError as error:
         if is_shortage(error.errno):
-            raise  # which says nothing of the containment
+            raise  # a shortage says nothing about the containment
         return False
     finally:
         os.close(held)

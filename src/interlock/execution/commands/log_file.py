@@ -1,4 +1,4 @@
-"""The output of an attempt, on disk: its beginning and its end, however much there was."""
+"""The log of an attempt: the beginning and the end of its output, however long it was."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ HEAD = 1 << 20
 TAIL = 9 << 20
 _BLOCK = 1 << 20
 _NEAR = 1 << 16
-"""How far away a line may begin or end to be cut there."""
+"""How far away the start or end of a line may be for a cut to be made there."""
 _INSIDE = bytes(range(0x80, 0xC0))
-"""What UTF-8 has inside of a character, and nowhere else."""
+"""The continuation bytes of UTF-8."""
 _ASCII = tuple(bytes([each]) for each in range(0x80))
 
 
 class LogFile:
-    """Appended to line by line. What is in the middle is left out, and the gap says how much.
+    """A file that lines are appended to. The middle is left out, and a line says how much that is.
 
-    While it grows it may be as long as the beginning and twice the end; then it is replaced by a
-    shorter one, so whoever follows it should look whether the name means another file.
+    While it grows it may be as long as the beginning and twice the end. Then it is replaced by a
+    shorter file of the same name, so a reader that follows it has to check for that.
     """
 
     def __init__(self, path: Path, head: int = HEAD, tail: int = TAIL) -> None:
@@ -28,13 +28,13 @@ class LogFile:
         self._head, self._tail = head, tail
         self._file = _made(path)
         self._size = 0
-        """Of the file as it is now."""
+        """The length of the file now."""
         self._begins = 0
-        """Where, after a gap, the end of the output begins."""
+        """Where the end of the output begins, after the gap."""
         self._left_out = 0
 
     def write(self, data: bytes) -> None:
-        """Add to it. A full disk ends the log, not the agent."""
+        """Append to it. A full disk ends the log, not the agent."""
         if self._file < 0:
             return
         try:
@@ -46,7 +46,7 @@ class LogFile:
             self._close()
 
     def close(self) -> None:
-        """Bring it to its last form."""
+        """Shorten it for the last time, and close it."""
         if self._file >= 0 and self._size > max(self._begins, self._head) + self._tail:
             with suppress(OSError):
                 self._shorten()
@@ -96,20 +96,20 @@ def _copy(source: int, begin: int, end: int, target: int) -> None:
     while begin < end:
         block = os.pread(source, min(_BLOCK, end - begin), begin)
         if not block:
-            return  # somebody has cut it
+            return  # the file was truncated
         _write(target, block)
         begin += len(block)
 
 
 def _start_of_line(file: int, begin: int) -> int:
-    """Where the next line begins; in a very long one, the next character."""
+    """Return where the next line begins; within a very long line, the next character."""
     part = os.pread(file, _NEAR, begin)
     found = part.find(b"\n") + 1
     return begin + (found or len(part) - len(part.lstrip(_INSIDE)))
 
 
 def _end_of_line(file: int, end: int) -> int:
-    """Where the last line ends; in a very long one, the last character."""
+    """Return where the last line ends; within a very long line, the last character."""
     begin = max(0, end - _NEAR)
     part = os.pread(file, end - begin, begin)
     found = part.rfind(b"\n") + 1

@@ -1,4 +1,4 @@
-"""The two streams of a program: into its log, into its result, and past its error patterns."""
+"""The output of a program: written to its log, kept as its result, searched for error patterns."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from interlock.model.redaction import Redaction
 
 LONGEST_RESULT = 1 << 16
 _LONGEST_LINE = 1 << 16
-"""A longer line is looked at in pieces."""
+"""A longer line is searched in pieces."""
 _OVERLAP = 1 << 12
 _AT_ONCE = 2_000
-"""So many characters a pattern is tried on at once: the time it takes may grow with their cube."""
+"""How many characters a pattern is tried on at once: its time may grow with their cube."""
 _SHOWN = 500
 
 
 class ErrorFinder:
-    """The first line of output that says that something is wrong, and in which way."""
+    """Finds the first line of output that matches an error pattern, and the kind of the error."""
 
     def __init__(self, errors: Mapping[str, tuple[str, ...]]) -> None:
         self._patterns = [
@@ -31,10 +31,10 @@ class ErrorFinder:
         self.line = ""
 
     def look(self, lines: str) -> None:
-        """Look through some lines; a pattern has to fit into one of them.
+        """Search some lines; a pattern has to match within one of them.
 
-        As many lines as are not too long together are looked through at once. A line that is too
-        long by itself is looked at in pieces that overlap by half.
+        As many lines as are not too long together are searched at once. A line that is too long by
+        itself is searched in pieces that overlap by half.
         """
         if not self._patterns:
             return
@@ -61,15 +61,15 @@ class ErrorFinder:
                 last = len(lines) if last < 0 else last
                 more = min(last, end + _AT_ONCE // 2)
                 if found.end() > last and not pattern.search(lines, max(first, begin), last):
-                    continue  # it reached over the end of the line
+                    continue  # the match reached beyond the end of the line
                 if found.end() == end < last and not pattern.match(lines, found.start(), more):
-                    continue  # it took the end of the piece for that of the line
+                    continue  # the match took the end of the piece for the end of the line
                 best, self.kind, self.line = first, kind, lines[first:last]
                 break
 
 
 class Stream:
-    """One stream on its way: bytes come in, whole lines go out."""
+    """One stream of a program: bytes come in, whole lines go to the log."""
 
     def __init__(self, redaction: Redaction, log: LogFile, found: ErrorFinder) -> None:
         self._clean = Cleaner()
@@ -78,7 +78,7 @@ class Stream:
         self._found = found
         self._line = ""
         self._seen = 0
-        """How much of an unfinished line is in the log already."""
+        """How much of an unfinished line has been logged."""
         self._tail = bytearray()
         self._left_out = 0
         self.last_line = ""
@@ -87,7 +87,7 @@ class Stream:
         self._text(self._redact.take(self._clean.take(data)))
 
     def finish(self) -> None:
-        """Nothing more will come."""
+        """Take in what is left: the stream has ended."""
         self._text(self._redact.take(self._clean.rest()) + self._redact.rest())
         if self._line:
             self._whole_lines(self._line + "\n")
@@ -128,6 +128,6 @@ class Stream:
             del self._tail[:-LONGEST_RESULT]
 
     def result(self) -> str:
-        """The end of what was printed; what was left out is said in a first line."""
+        """Return the end of what was printed; a first line says how much was left out."""
         text = self._tail.decode("utf-8", "ignore").rstrip("\n")
         return f"[... {self._left_out} bytes left out ...]\n{text}" if self._left_out else text

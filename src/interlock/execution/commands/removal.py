@@ -1,8 +1,8 @@
-"""Removing a folder of ours, whatever an agent has made of it: links, closed folders, deep ones.
+"""Removing a folder of ours, whatever an agent has put there: links, unreadable or deep folders.
 
-Nothing is done through a link, neither to what it leads to nor to anything in there. Folders inside
-are moved up before they are emptied, so that a million of them in each other need no more than two
-descriptors and no path that is longer than the system allows.
+No link is followed: neither its target nor anything below that is touched. Folders inside are moved
+up before they are emptied, so that a million nested ones need no more than two descriptors and no
+path that is longer than the system allows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder; or a link or file that has come into its place. What cannot be is left."""
+    """Remove a folder, or a link or file in its place. What cannot be removed is left."""
     with suppress(OSError), _opened(str(folder.parent)) as parent:
         if _is_away(folder.name, parent):
             return
@@ -43,7 +43,7 @@ def _empty(top: int) -> None:
 
 
 def _is_away(name: str, parent: int) -> bool:
-    """Unlink what is no folder; open a folder that is closed, which cannot be moved either."""
+    """Unlink what is no folder; make a folder accessible. Return whether nothing is there now."""
     try:
         if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
             os.chmod(name, 0o700, dir_fd=parent)
@@ -58,7 +58,7 @@ def _is_away(name: str, parent: int) -> bool:
 
 @contextmanager
 def _opened(name: str, parent: int | None = None) -> Iterator[int]:
-    # Where our folders lie may be a link of the user's.
+    # The folder that ours are in may be a link of the user's.
     flags = _FOLDER if parent is None else _FOLDER | os.O_NOFOLLOW
     opened = os.open(name, flags, dir_fd=parent)
     try:

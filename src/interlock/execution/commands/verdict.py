@@ -1,4 +1,4 @@
-"""What became of a program: its exit code, and what it printed, which counts for more."""
+"""What the end of a program means: its exit code, and its output, which counts for more."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from interlock.execution.processes.supervised_attempt import SupervisorMessages,
 from interlock.model.outcome import ErrorRecord, State
 
 CRASHED = "crashed"
-NO_EFFECT = "no_effect"
+CHECK_FAILED = "check_failed"
 CANNOT_START = "cannot_start"
 _FOR_GOOD = frozenset({"auth_error", CANNOT_START})
-"""Failures that another attempt would only repeat."""
+"""Failures that a further attempt would only repeat."""
 _SHOWN = 500
 
 
 class FinishedProgram(NamedTuple):
-    """A program that has come to its end."""
+    """A program that has ended."""
 
     argv: list[str]
     words: SupervisorMessages
@@ -31,20 +31,23 @@ class FinishedProgram(NamedTuple):
 
     @property
     def how(self) -> str:
-        """How it ended, for people."""
+        """How it ended, in words."""
         if self.words.status is None:
             return "was killed together with its supervisor"
         return in_words(exit_code(self.words.status))
 
 
 def failed(kind: str, message: str, *, passing: bool = False) -> Ending:
-    """A failure of a kind. `passing`: even if it is one that is usually for good."""
+    """Return a failure of a kind. `passing`: retryable, although its kind usually is not."""
     retryable = passing or kind not in _FOR_GOOD
     return Ending(State.FAILED, None, ErrorRecord(kind, message, "", retryable))
 
 
 def verdict(name: str, ran: FinishedProgram) -> Ending:
-    """The ending of an agent: what it printed, or what is wrong. Never the exit code alone."""
+    """Return the ending of an agent: what it printed, or what went wrong.
+
+    A success takes both: exit code 0, and no error pattern in the output.
+    """
     words, found = ran.words, ran.found
     if words.failure is not None:
         passing = is_shortage(words.failure[0])
@@ -57,10 +60,10 @@ def verdict(name: str, ran: FinishedProgram) -> Ending:
 
 
 def verdict_of_check(check: str, ran: FinishedProgram) -> Ending | None:
-    """The ending of an agent whose check did not succeed; None if it did."""
+    """Return the ending of an agent whose check failed; None if the check succeeded."""
     if ran.words.status == 0 and ran.words.failure is None:
         return None
-    return failed(NO_EFFECT, f"the check {check!r} {ran.how}{_last(ran)}")
+    return failed(CHECK_FAILED, f"the check {check!r} {ran.how}{_last(ran)}")
 
 
 def _last(ran: FinishedProgram) -> str:

@@ -1,11 +1,11 @@
-"""How an agent's processes are kept together, so that all of them can be ended, and known to be.
+"""How the processes of an agent are kept together, so that all of them can be ended for certain.
 
     namespace   a PID namespace: when its first process ends, the kernel ends all others
-    cgroup      a control group (v2): `cgroup.kill` ends all in it, and it says when it is empty
-    subreaper   what an agent's processes leave behind is adopted by the supervisor (Linux)
-    group       the process group alone: who leaves it is not found again
+    cgroup      a control group (v2): `cgroup.kill` ends all in it, and it reports when it is empty
+    subreaper   the supervisor adopts the processes that an agent orphans (Linux)
+    group       the process group alone: a process that leaves it is not found again
 
-This is code of the supervisor: it imports next to nothing, because every start waits for it.
+This runs in the supervisor. It imports as little as possible, because every start waits for it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import signal
     from typing import NoReturn
 else:
-    import _signal as signal  # `signal` makes enums of it, which takes as long as all the rest
+    import _signal as signal  # `signal` makes enums of it, which doubles the time of this import
 
 NAMESPACE = "namespace"
 CGROUP = "cgroup"
@@ -42,30 +42,31 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def die_with_parent(sig: int) -> None:
-    """Be sent a signal when the parent dies. Elsewhere than on Linux only the pipe tells."""
+    """Have the kernel send this process a signal when its parent dies (Linux only)."""
     if sys.platform == "linux":
         _libc.prctl(_PR_SET_PDEATHSIG, sig, 0, 0, 0)
 
 
 def adopt() -> None:
-    """Become the parent of whatever the processes below us leave behind."""
+    """Become the parent of all orphans below this process."""
     _checked(_libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
 
 
 def be_private() -> None:
-    """Let no other process of the same user look into this one: its memory, its variables.
+    """Keep other processes of the same user from reading this one's memory and variables.
 
-    Nobody can trace it any more, and it leaves no core dump. What it executes is as usual again.
+    It can no longer be traced, and leaves no core dump. A program that it executes is not affected.
     """
     if sys.platform == "linux":
         _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def enter_namespace(tell_of: int) -> None:
-    """Go on as the first process of a new PID namespace, with a /proc that shows it.
+    """Continue as the first process of a new PID namespace, with a /proc that shows it.
 
-    It is a fork that goes on. Whoever called stays outside, writes into `tell_of` who was
-    launched, and ends when nothing is left of the namespace. If it is killed, so are all in it.
+    The process forks: the child continues. The parent stays outside, writes into `tell_of` which
+    process was launched, and exits when nothing is left of the namespace. If the parent is killed,
+    everything in the namespace is killed.
     """
     user, group = os.geteuid(), os.getegid()
     ordinary = user != 0
@@ -83,9 +84,10 @@ def enter_namespace(tell_of: int) -> None:
     die_with_parent(signal.SIGKILL)
     poll = select.poll()
     poll.register(outside, 0)
-    if poll.poll(0):  # the other end is closed: who was to watch us is gone already
+    if poll.poll(0):  # the other end is closed: the parent has died already
         os._exit(1)
-    _checked(_libc.unshare(_CLONE_NEWNS))  # not before: outside, /proc is to stay what it is
+    # Not earlier: outside of the namespace /proc has to stay what it is.
+    _checked(_libc.unshare(_CLONE_NEWNS))
     _checked(_libc.mount(b"none", b"/", None, _MS_REC | _MS_SLAVE, None))
     _checked(_libc.mount(b"proc", b"/proc", b"proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC, None))
 
@@ -96,7 +98,7 @@ def _wait_outside(first: int, tell_of: int) -> NoReturn:
         signal.signal(signal.SIGTERM, lambda *_: os.kill(first, signal.SIGKILL))
         die_with_parent(signal.SIGTERM)
         tell_launched(tell_of, first)
-        # The first process of a namespace is dead when all others are, and no sooner.
+        # The first process of a namespace is reaped only when all others are dead.
         _, status = os.waitpid(first, 0)
         code = 0 if status == 0 else 1
     finally:
@@ -104,26 +106,26 @@ def _wait_outside(first: int, tell_of: int) -> NoReturn:
 
 
 def tell_launched(control: int, pid: int, cgroup: str = "") -> None:
-    """Say who has to be killed if we cannot do it any more. It is not reaped yet."""
+    """Report the process that has to be killed if we no longer can. It is not reaped yet."""
     try:
         os.write(control, f"launched {pid} {start_ticks(pid)} {cgroup}\n".encode())
     except OSError:
-        return  # nobody listens any more; that is noticed elsewhere
+        return  # the runtime has died; `Supervisor._wait` notices that
 
 
 class Cgroup:
-    """A control group of its own, below the one that we are in."""
+    """A new control group, below the one that this process is in."""
 
     def __init__(self) -> None:
         self.path = f"{_own_cgroup()}/interlock-{os.getpid()}-{time.monotonic_ns()}"
         os.mkdir(self.path)
 
     def join(self) -> None:
-        """Bring in the process that calls this, and all that it will start."""
+        """Move the calling process into it, with all that it will start."""
         _write(f"{self.path}/cgroup.procs", "0")
 
     def kill(self) -> None:
-        """End all that is in it."""
+        """Kill everything in it."""
         _write(f"{self.path}/cgroup.kill", "1")
 
     def is_empty(self) -> bool:
@@ -132,23 +134,23 @@ class Cgroup:
             return b"populated 0" in file.read()
 
     def remove(self) -> None:
-        """Do away with it."""
+        """Remove it."""
         remove_cgroup(self.path)
 
 
 def remove_cgroup(path: str) -> None:
-    """Remove a group with the groups that were made in it, as far as they are empty."""
+    """Remove a group and the groups inside it, as far as they are empty."""
     try:
         for each in os.listdir(path):
             if os.path.isdir(f"{path}/{each}"):
                 remove_cgroup(f"{path}/{each}")
         os.rmdir(path)
     except OSError:
-        return  # an empty folder more; nothing runs in it
+        return  # an empty group stays; nothing runs in it
 
 
 def _own_cgroup() -> str:
-    """The folder of the group that this process is in."""
+    """Return the folder of the group that this process is in."""
     with open("/proc/self/cgroup", encoding="utf-8") as file:
         inside = next((each[3:].rstrip() for each in file if each.startswith("0::")), "")
     with open("/proc/self/mounts", encoding="utf-8", errors="surrogateescape") as file:

@@ -45,7 +45,7 @@ _BOOT = (
 
 
 class FunctionAttempt(SupervisedAttempt):
-    """Sends a function to an interpreter of its own, and hears its answer."""
+    """Sends a function to an interpreter of its own, and receives its answer."""
 
     def live(self) -> Ending | None:
         call = self._pack()
@@ -67,7 +67,7 @@ class FunctionAttempt(SupervisedAttempt):
             ) from error
 
     def _launch(self, work: socket.socket, control: socket.socket) -> subprocess.Popen[bytes]:
-        """Start an interpreter. A fork of ours would copy the locks of threads it does not have."""
+        """Start an interpreter. A fork would copy locks that threads of ours hold."""
         fds = [control.fileno(), work.fileno()]
         flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
         with inheritable_lock(self.job.lock) as lock:
@@ -88,7 +88,7 @@ class FunctionAttempt(SupervisedAttempt):
         self, supervised: SupervisorLink, work: socket.socket, call: bytes
     ) -> Ending | None:
         control = supervised.control
-        with suppress(OSError):  # it has died; how is seen below
+        with suppress(OSError):  # the process has died; how is found out below
             work.sendall(frame(call))
             work.sendall(call)
         del call
@@ -124,14 +124,14 @@ class FunctionAttempt(SupervisedAttempt):
             return
         try:
             ending = unpack_ending(inbox.answer)
-        except Exception:  # noqa: BLE001 - no pickle of ours: what kind of error is an accident
+        except Exception:  # noqa: BLE001 - not a pickle of ours: any error can come of it
             inbox.answer, inbox.is_spoilt = None, True
             return
         self.has_ended = True
         self.reports.ended(self.job, ending)
 
     def _death(self, words: SupervisorMessages, inbox: Inbox) -> Ending:
-        """The ending of a process that gave no answer."""
+        """Return the ending of a process that gave no answer."""
         if inbox.is_spoilt:
             text = "the agent wrote into a pipe of Interlock's, so its answer cannot be read"
         elif words.status is None:
@@ -146,9 +146,9 @@ class FunctionAttempt(SupervisedAttempt):
 
 
 def _clean_up_without_supervisor(work: socket.socket, inbox: Inbox) -> None:
-    """Somebody has killed the supervisor: end the agent and its group from here.
+    """End the agent and its group from here: its supervisor was killed.
 
-    It names itself before it takes its call: either its name comes, or it has not begun.
+    The agent sends its pid before it takes its call: either the pid comes, or it has not begun.
     """
     work.setblocking(True)
     while inbox.pid is None and not inbox.is_spoilt and (data := receive(work)):
@@ -159,4 +159,4 @@ def _clean_up_without_supervisor(work: socket.socket, inbox: Inbox) -> None:
     with suppress(ProcessLookupError, PermissionError):
         while sys.platform != "linux" or members(inbox.pid):
             os.killpg(inbox.pid, signal.SIGKILL)
-            nothing.wait(0.01)  # of strangers' processes nobody tells us when they are gone
+            nothing.wait(0.01)  # they are no children of ours: the system does not tell us

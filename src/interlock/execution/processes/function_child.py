@@ -1,4 +1,4 @@
-"""The process of one agent, from its first line: two halves, of which one runs the agent."""
+"""The process of one function agent, from its first line: one half supervises, one runs it."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _TOLD = "the agent was told to stop"
 
 
 def main(control: int, work: int, lock: int | None, name: str) -> None:
-    """Run by a fresh interpreter. `control` leads to the supervisor, `work` to the agent.
+    """Run in a fresh interpreter. `control` leads to the supervisor, `work` to the agent.
 
-    `lock` is held by being open: the supervisor's half keeps it until nothing is left.
+    `lock` is held by being open: the supervisor's half keeps it until the agent is gone.
     """
     Supervisor(control).split(work)
     os.close(control)
@@ -43,7 +43,7 @@ def main(control: int, work: int, lock: int | None, name: str) -> None:
 
 
 def _serve(work: int) -> None:
-    """Say who we are, take one call, answer with its ending."""
+    """Send our pid, take one call, answer with its ending."""
     us = os.getpid()
     _send(work, str(us).encode())
     ending: Ending
@@ -52,24 +52,24 @@ def _serve(work: int) -> None:
             signal.signal(signal.SIGTERM, _stop)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
             ending = _perform(_receive(work), work)
-        except BaseException as error:  # an agent may raise anything; it is its own
+        except BaseException as error:  # whatever an agent raises is its own failure
             if os.getpid() != us:
                 raise
             ending = _failure(error)
         signal.signal(signal.SIGTERM, _ignore)  # the answer must not be torn
-    except asyncio.CancelledError as told:  # between the lines
+    except asyncio.CancelledError as told:  # the signal came between two of these lines
         ending = _failure(told)
-    if os.getpid() == us:  # a fork of the agent's may come here as well: it has no answer to give
+    if os.getpid() == us:  # a child that the agent forked may come here too, without an answer
         _send(work, pack_ending(ending))
 
 
 def _stop(*_: object) -> NoReturn:
-    signal.signal(signal.SIGTERM, _ignore)  # whoever cleans up is not to be interrupted again
+    signal.signal(signal.SIGTERM, _ignore)  # cleaning up must not be interrupted again
     raise asyncio.CancelledError(_TOLD)
 
 
 def _ignore(*_: object) -> None:
-    """Not SIG_IGN, which the children of this process would inherit."""
+    """Ignore a signal. Not SIG_IGN, which the children of this process would inherit."""
 
 
 def _perform(call: FunctionCall, work: int) -> Ending:
@@ -87,7 +87,7 @@ def _perform(call: FunctionCall, work: int) -> Ending:
 
 
 async def _cancellable(agent: Coroutine[Any, Any, Any]) -> Any:
-    """Await the agent; being told to stop cancels it, as it would in the runtime's own process."""
+    """Await the agent; SIGTERM cancels it, as a cancel does in the runtime's own process."""
     task = asyncio.current_task()
     assert task is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel, _TOLD)
@@ -102,7 +102,7 @@ def _import_script(script: main_script.MainScript, work: int) -> Ending | None:
 
     try:
         main_script.import_again(script, refuse)
-    except BaseException as error:  # noqa: BLE001 - it is the user's script, and may do anything
+    except BaseException as error:  # noqa: BLE001 - the user's script may raise anything
         ending = _failure(error)
         assert ending.error is not None
         text = f"while {script.path} was imported for its agent: {ending.error.message}"
@@ -113,7 +113,7 @@ def _import_script(script: main_script.MainScript, work: int) -> Ending | None:
 def _failure(error: BaseException) -> Ending:
     ending = raised(error)
     if ending.fatal and ending.error is not None:
-        # Out of memory or stack: only this process, which ends anyway. Another may do better.
+        # Out of memory or stack, in a process that ends anyway: another attempt may succeed.
         return ending._replace(fatal=False, error=replace(ending.error, retryable=True))
     return ending
 
@@ -134,7 +134,7 @@ def _exactly(work: int, size: int) -> bytes:
     while size:
         part = os.read(work, min(size, 1 << 20))
         if not part:
-            os._exit(1)  # the runtime is gone
+            os._exit(1)  # the runtime's process has ended
         parts.append(part)
         size -= len(part)
     return b"".join(parts)

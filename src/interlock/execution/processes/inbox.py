@@ -1,4 +1,4 @@
-"""What has come from the process of an agent so far."""
+"""What the process of a function agent has sent so far."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from interlock.execution.processes.wire import HEAD, NotAFrame, length
 
 
 class Inbox:
-    """Takes in bytes as they come; knows the agent's pid and, in the end, its answer.
+    """Takes in bytes as they come: the agent's pid, and in the end its answer.
 
-    The bytes are those of a stranger: an agent may write into descriptors that are not its own.
+    The bytes cannot be trusted: an agent may write into descriptors that are not its own.
     """
 
     def __init__(self) -> None:
         self.pid: int | None = None
         self.answer: bytes | None = None
         self.is_spoilt = False
-        """Something else than messages has come; from then on all is thrown away."""
+        """Something came that is no message of ours; from then on everything is discarded."""
         self._buffer = bytearray()
 
     def take(self, data: bytes) -> None:

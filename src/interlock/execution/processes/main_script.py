@@ -1,7 +1,7 @@
-"""The script that was started, once more: a process that runs one of its functions imports it.
+"""The script that was started: a process that runs one of its functions imports it again.
 
-As with multiprocessing, the script sees the name `__mp_main__` then, so that what stands under
-`if __name__ == "__main__":` is not done again.
+As with multiprocessing, the script sees the name `__mp_main__` then, so that the code under
+`if __name__ == "__main__":` does not run again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ AGAIN = "__mp_main__"
 
 UNGUARDED = (
     "the script {path} starts Interlock whenever it is imported, also in the process of an agent "
-    'that it defines. Put what it does under `if __name__ == "__main__":`, or move the agent to '
+    'that it defines. Put that code under `if __name__ == "__main__":`, or move the agent to '
     "a module of its own."
 )
 
@@ -31,7 +31,7 @@ class MainScript(NamedTuple):
 
 
 def find() -> MainScript | None:
-    """The script that this process was started with; None in a notebook or at a prompt."""
+    """Return the script that this process was started with; None in a notebook or at a prompt."""
     main = sys.modules["__main__"]
     path = getattr(main, "__file__", None)
     if path is None or not os.path.isfile(path):
@@ -63,6 +63,6 @@ def import_again(script: MainScript, refuse: Callable[[str], None]) -> None:
 
 
 def refuse_to_start_again() -> None:
-    """End this process if its script is only being imported: it would run itself for ever."""
+    """End this process if its script is only being imported: it would start itself for ever."""
     if _refuse is not None:
         _refuse()

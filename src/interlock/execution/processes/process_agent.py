@@ -22,7 +22,7 @@ _INSTEAD = "Give interlock.process() a function that is defined at the top of a 
 class Process(Generic[T]):
     """A function that a Runtime runs in a process of its own. Made by `interlock.process()`.
 
-    Called directly it is just that function, here and now: useful in its tests.
+    Called directly, it runs the function in this process: useful in its tests.
     """
 
     function: Callable[..., T]
@@ -35,8 +35,8 @@ def process(fn: Callable[..., T]) -> Process[T]:
     """Let a function, plain or async, run in a process of its own; also as a decorator.
 
     The function, its arguments and what it returns are sent by pickle. It has no TaskContext. When
-    it is cancelled, `asyncio.CancelledError` is raised in it; once the grace is over it is killed,
-    with all processes it has started. Whatever it leaves running is killed when it ends.
+    it is cancelled, `asyncio.CancelledError` is raised in it; after the grace it is killed, with
+    all processes that it has started. What it leaves running is killed when it ends.
     """
     if isinstance(fn, Process):
         return fn
@@ -47,10 +47,10 @@ def process(fn: Callable[..., T]) -> Process[T]:
     _check_name(fn)
     _check_parameters(fn)
     if not isinstance(fn, FunctionType):
-        # A plain function is not pickled yet: used as a decorator, its name still means nothing.
+        # A plain function cannot be tried yet: inside a decorator, its name is not bound.
         try:
             pickle.dumps(fn)
-        except Exception as error:  # what stands in the way of pickling is up to a stranger
+        except Exception as error:  # pickling may run code of the user's
             raise NotAnAgent(
                 f"{_name(fn)} cannot be sent to a process: {error}. {_INSTEAD}"
             ) from error
@@ -77,14 +77,14 @@ def _check_name(fn: Callable[..., Any]) -> None:
 def _check_parameters(fn: Callable[..., Any]) -> None:
     try:
         first = next(iter(inspect.signature(fn).parameters.values()), None)
-    except (TypeError, ValueError):  # some builtins do not tell
+    except (TypeError, ValueError):  # some built-in functions have no signature
         return
     if first is None:
         return
     annotation = getattr(first.annotation, "__name__", first.annotation)
     if first.name == "ctx" or str(annotation).rpartition(".")[2] == "TaskContext":
         raise NotAnAgent(
-            f"{_name(fn)} wants a TaskContext, and a process has none. Pass it what it needs as "
+            f"{_name(fn)} takes a TaskContext, and a process has none. Pass it what it needs as "
             "arguments, or submit the function without interlock.process()."
         )
 

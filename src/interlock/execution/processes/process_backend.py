@@ -1,4 +1,4 @@
-"""Attempts that run in processes of their own, which can be killed: functions and commands."""
+"""The backends of agents in processes of their own, which can be killed: functions and commands."""
 
 from __future__ import annotations
 
@@ -19,19 +19,22 @@ from interlock.execution.processes.shortage import raise_limit_of_files
 from interlock.execution.processes.supervised_attempt import SupervisedAttempt
 
 LAST_RESORT = 5.0
-"""Seconds after the grace in which a supervisor has to be done; an agent may have stopped it."""
+"""Seconds after the grace until a supervisor is killed that has not ended its agent.
+
+An agent may have stopped it (SIGSTOP)."""
 
 LONGEST_GRACE = 4.0
-"""A program has so many seconds after SIGTERM, however much grace there is for our own code: who
-cancels one expects it to be gone, and with it its claims."""
+"""Seconds that a program has after SIGTERM at most, however much grace the run gives to functions.
+
+Cancelling a program is expected to end it, and to release its claims, within seconds."""
 
 
 class Processes:
     """The backend of `interlock.process()`.
 
-    An attempt has a process, and here a thread that starts it, speaks with it and waits for it.
-    The attempt is gone when its process and all that this has started are gone. If we die first,
-    they are killed.
+    Each attempt has a process, and here a thread that starts it, talks to it and waits for it. The
+    attempt is gone when its process has ended, and so has everything that it started. If this
+    process dies first, they are killed.
     """
 
     caps = Caps(kill=True)
@@ -49,10 +52,10 @@ class Processes:
             if not hasattr(os, "fork"):
                 raise NotImplementedError("agents in processes need Linux or macOS")
             attempt = self._attempt(job)
-            # Its last report is made on this thread, so not before we are done here.
+            # Its last report arrives on this thread, so not before this method returns.
             self._attempts[job.token] = attempt
             attempt.start()
-        except (OSError, RuntimeError) as error:  # no more descriptors or threads to be had
+        except (OSError, RuntimeError) as error:  # no more descriptors or threads
             self._attempts.pop(job.token, None)
             job.sink.ended(job.token, raised(error))
 
@@ -72,24 +75,24 @@ class Processes:
         """Nothing idles here."""
 
     def launched(self, job: AttemptJob, launched: Launched) -> None:
-        """Tell of the process of an attempt; called on its thread."""
-        with suppress(RuntimeError):  # the loop is closed; `over` sees to that
+        """Report that the process of an attempt has started. Called on the attempt's thread."""
+        with suppress(RuntimeError):  # the loop is closed; `over` handles that
             self._loop.call_soon_threadsafe(job.sink.launched, job.token, launched)
 
     def ended(self, job: AttemptJob, ending: Ending) -> None:
-        """Report an ending; called on the thread of an attempt, of which something is left."""
-        with suppress(RuntimeError):  # the loop is closed; `over` sees to that
+        """Report an ending, while something of the attempt still runs. Called on its thread."""
+        with suppress(RuntimeError):  # the loop is closed; `over` handles that
             self._loop.call_soon_threadsafe(partial(job.sink.ended, job.token, ending, gone=False))
 
     def over(self, job: AttemptJob, ending: Ending | None) -> None:
-        """Report that nothing is left, and the ending if that is new; last act of its thread."""
+        """Report that the attempt is gone, and its ending if that is new. Its thread ends then."""
         heard = threading.Event()
         try:
             self._loop.call_soon_threadsafe(self._over, job, ending, heard)
         except RuntimeError:  # the loop was closed while the agent was still running
             self._on_orphan(job.token)
             return
-        # A loop that is closed now forgets what it has been asked to call.
+        # A loop that is closed now drops the calls that it was asked to make.
         while not heard.wait(PATIENCE):
             if self._loop.is_closed() and not heard.is_set():
                 self._on_orphan(job.token)
@@ -110,7 +113,7 @@ class Processes:
 class Commands(Processes):
     """The backend of `interlock.command()`.
 
-    `containment` is what to keep their processes together with; otherwise the strongest there is.
+    `containment` keeps the processes of a program together; None: the strongest that works here.
     """
 
     def __init__(

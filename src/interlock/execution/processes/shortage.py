@@ -1,4 +1,7 @@
-"""What a system may be short of for a while: descriptors, processes, memory. Not a task's fault."""
+"""Waiting for what the system is short of: descriptors, processes, memory.
+
+A shortage is not the failure of a task: it may be over as soon as another attempt has ended.
+"""
 
 from __future__ import annotations
 
@@ -17,26 +20,26 @@ except ImportError:  # pragma: no cover - Windows
 _SHORT_OF = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.ENOBUFS})
 Made = TypeVar("Made")
 _ENOUGH = 1 << 16
-"""Descriptors; an agent takes five of ours."""
+"""Descriptors that suffice; each agent takes five of ours."""
 _MOST_ON_MACOS = 10_240
 
 PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, *[3.0] * 200)
-"""Seconds before each further try: ten minutes in all, in which other agents may end."""
+"""Seconds before each further try: ten minutes in all, in which other attempts may end."""
 _STEP = 0.1
 _line = threading.Lock()
 
 
 def is_shortage(number: int | None) -> bool:
-    """Whether an error may be over when somebody else has ended."""
+    """Whether an error number stands for a shortage that may pass."""
     return number in _SHORT_OF
 
 
 def patiently(make: Callable[[], Made], wait: Callable[[float], bool]) -> Made:
-    """Make something, and try again while the system is short of what it takes.
+    """Make something, and try again while the system is short of resources.
 
-    `wait` waits so many seconds, and says whether there is no point in going on. Where `make`
-    fails it has to leave nothing open; then those who wait, one after the other, are served when
-    others end.
+    `wait` waits for some seconds, and returns whether to give up. A `make` that fails must leave
+    nothing open. Callers that have to wait do so in line: they are served one after the other, as
+    other attempts end.
     """
     try:
         return make()
@@ -64,11 +67,11 @@ def _make_in_turn(make: Callable[[], Made], wait: Callable[[float], bool]) -> Ma
 
 @cache
 def raise_limit_of_files() -> int:
-    """Allow this process as many descriptors as it may have.
+    """Raise the number of descriptors that this process may have.
 
-    What it was allowed before, which is for the programs that it starts; 0 if nothing has changed.
-    The usual 1,024 are there for programs that use `select`, which we do not. They are too few for
-    200 agents at once.
+    Returns the limit before, which is meant for the programs that it starts; 0 if nothing has
+    changed. The usual 1,024 are there for programs that use `select`, which we do not. They are too
+    few for 200 agents at once.
     """
     if resource is None:  # pragma: no cover - Windows
         return 0

@@ -1,4 +1,7 @@
-"""An attempt in processes of its own, as seen from the runtime's process; agents differ in how."""
+"""An attempt in processes of its own, as seen from the runtime's process.
+
+`FunctionAttempt` and `CommandAttempt` are the two kinds; this is what they share.
+"""
 
 from __future__ import annotations
 
@@ -23,30 +26,30 @@ _CHUNK = 1 << 16
 
 
 class AttemptReports(Protocol):
-    """Who is told of an attempt; called on its thread."""
+    """Receives the reports of an attempt, on the attempt's own thread."""
 
     def launched(self, job: AttemptJob, launched: Launched) -> None:
-        """Its process is there."""
+        """Its process has started."""
 
     def ended(self, job: AttemptJob, ending: Ending) -> None:
-        """It has answered, and something of it is left."""
+        """It has ended, and something of it still runs."""
 
     def over(self, job: AttemptJob, ending: Ending | None) -> None:
-        """Nothing is left; the ending, if that is new."""
+        """Nothing of it runs any more; with its ending, unless that was reported before."""
 
 
 class SupervisorLink(NamedTuple):
-    """A supervisor that was started, and the line to it."""
+    """A supervisor that was started, and the socket that leads to it."""
 
     supervisor: subprocess.Popen[bytes]
     control: socket.socket
 
 
 class SupervisedAttempt:
-    """A thread that starts a process, speaks with it, and waits until nothing of it is left.
+    """A thread that starts a process, talks to it, and waits until nothing of it runs any more.
 
-    It has to be a thread: starting, pickling and waiting all block, and on Linux a process that is
-    to die with its parent dies when the *thread* ends that has started it.
+    It has to be a thread of its own: starting, pickling and waiting all block, and on Linux a
+    process that is to die with its parent dies when the *thread* that started it ends.
     """
 
     def __init__(self, job: AttemptJob, reports: AttemptReports) -> None:
@@ -64,32 +67,32 @@ class SupervisedAttempt:
         self._thread.start()
 
     def cancel(self, grace: float) -> None:
-        """Tell the process to stop; kill it when the grace is over. Never blocks."""
+        """Tell the process to stop, and kill it after the grace. Never blocks."""
         with self._lock:
             self._told = grace if self._told is None else min(grace, self._told)
             self._stop.set()
             self._tell_supervisor()
 
     def do_without_supervisor(self) -> None:
-        """Kill a supervisor that does not do what it is told; then we clean up ourselves."""
+        """Kill a supervisor that does not obey; then the attempt cleans up from here."""
         with self._lock:
             if self._now is not None:
                 self._now.supervisor.kill()
 
     @property
     def was_told(self) -> bool:
-        """Whether it is to stop."""
+        """Whether it has been told to stop."""
         return self._told is not None
 
     def live(self) -> Ending | None:
-        """Run the attempt to its very end; its ending, unless that has been reported."""
+        """Run the attempt until it is gone; return its ending, unless that was reported."""
         raise NotImplementedError
 
     @contextmanager
     def supervised(
         self, launch: Callable[[socket.socket], subprocess.Popen[bytes]]
     ) -> Iterator[SupervisorLink]:
-        """Start a supervisor. When this is left, it has ended."""
+        """Start a supervisor for the length of a block. It has ended when the block is left."""
         supervised = self.patiently(partial(self._launched, launch))
         with supervised.control:
             with self._lock:
@@ -100,12 +103,12 @@ class SupervisedAttempt:
             finally:
                 with self._lock:
                     self._now = None
-                # If we got here by a bug of ours, this ends the process as well.
+                # This ends the supervisor also if a bug of ours brought us here.
                 supervised.control.close()
                 supervised.supervisor.wait()
 
     def patiently(self, make: Callable[[], Made]) -> Made:
-        """Make something, also if the system is short of what it takes; unless it is to stop."""
+        """Make something, waiting while the system is short of resources; or until told to stop."""
         return patiently(make, self._stop.wait)
 
     def _launched(
@@ -123,23 +126,23 @@ class SupervisedAttempt:
 
     def _tell_supervisor(self) -> None:
         if self._now is not None and self._told is not None:
-            with suppress(OSError):  # it is gone, or has been told a thousand times
+            with suppress(OSError):  # it has ended, or its buffer is full of earlier requests
                 self._now.control.send(b"%r\n" % self._told, socket.MSG_DONTWAIT)
 
     def _run(self) -> None:
         last: Ending | None
         try:
             last = self.live()
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it is this job's ending
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is the job's ending
             last = None if self.has_ended else raised(error)
         self.reports.over(self.job, last)
 
 
 @contextmanager
 def inheritable_lock(lock: Path | None) -> Iterator[int | None]:
-    """A descriptor with a shared lock, for a supervisor to inherit: it is locked from the first.
+    """Open a descriptor with a shared lock, for a supervisor to inherit as it starts.
 
-    We do not keep it ourselves. What a dead coordinator's supervisors hold says that they live.
+    Only supervisors keep it: a lock that is held tells a later coordinator that one is left.
     """
     if lock is None:
         yield None
@@ -150,21 +153,21 @@ def inheritable_lock(lock: Path | None) -> Iterator[int | None]:
 
 
 class SupervisorMessages:
-    """What a supervisor has said so far, line by line."""
+    """What a supervisor has reported so far, line by line."""
 
     def __init__(self) -> None:
         self.pid = 0
-        """Who has to be killed for all to end; in a namespace its first process."""
+        """The process that has to be killed for all to end; in a namespace its first one."""
         self.started = 0
         self.cgroup = ""
         self.status: int | None = None
-        """How the agent ended, as the system says it."""
+        """How the agent ended, as the wait status of the system."""
         self.failure: tuple[int, str] | None = None
-        """Why there is no agent: an error number, and what could not be done."""
+        """Why the agent was not started: an error number, and the step that failed."""
         self._unread = b""
 
     def take(self, said: bytes) -> bool:
-        """Take in more of it; whether this says that the process is there."""
+        """Take in more bytes; return whether they say that the process has started."""
         had = self.pid
         *lines, self._unread = (self._unread + said).split(b"\n")
         for line in lines:
@@ -179,17 +182,17 @@ class SupervisorMessages:
 
 
 def receive(connection: socket.socket) -> bytes | None:
-    """What is there; None if nothing is there yet, empty if nothing more will come."""
+    """Read what there is; None if there is nothing yet, empty at the end."""
     try:
         return connection.recv(_CHUNK)
     except BlockingIOError:
         return None
-    except OSError:  # reset: it died with our bytes unread
+    except OSError:  # reset: the other side died with bytes of ours unread
         return b""
 
 
 def in_words(code: int) -> str:
-    """How a process ended, for people; `code` as the subprocess module has it."""
+    """Describe how a process ended; `code` is that of the subprocess module."""
     if code >= 0:
         return f"ended with exit code {code}"
     try:
@@ -200,5 +203,5 @@ def in_words(code: int) -> str:
 
 
 def exit_code(status: int) -> int:
-    """An exit code, or a signal as a negative number."""
+    """Convert a wait status to an exit code, or a signal as a negative number."""
     return os.waitstatus_to_exitcode(status)

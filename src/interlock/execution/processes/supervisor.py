@@ -1,11 +1,12 @@
-"""The half of an agent's process that never runs any of its code: it watches, and cleans up.
+"""The supervisor of an agent: a process that runs none of the agent's code, watches and cleans up.
 
 The process that the runtime starts forks before any code of the user has run, while it has one
-thread. One half becomes the agent, in a process group of its own. The other one, this, waits for
-the agent to end or for the runtime to say so (or to die), and then sees to it that nothing is left.
-It is the only one that signals by pid, and only pids that it has not reaped yet.
+thread. One half becomes the agent, in a process group of its own. The other half, the supervisor,
+waits until the agent ends, the runtime tells it to stop, or the runtime dies; then it makes sure
+that nothing of the agent is left. Only the supervisor signals by pid, and only pids that it has not
+reaped: no other process can have been given such a number.
 
-It imports next to nothing, because every start waits for it.
+It imports as little as possible, because every start waits for it.
 """
 
 from __future__ import annotations
@@ -34,18 +35,18 @@ else:
     import _signal as signal  # as in `containment`
 
 _SWEEP = 0.02
-"""Seconds between two looks at who has been adopted: nothing tells us of an adoption."""
+"""Seconds between two looks for adopted processes: the system does not announce an adoption."""
 
 _LONGEST_GRACE = 1_000_000.0
 
 USUAL = SUBREAPER if sys.platform == "linux" else GROUP
-"""What every process of this system can have, and no agent notices."""
+"""The containment that every process of this system can use, and that no agent notices."""
 
 
 class Supervisor:
-    """Made before the fork, which is `split`.
+    """Made before the fork (`split`).
 
-    In a namespace it is the first process: that it ends is the end of all others.
+    In a namespace it is the first process: when it ends, so do all others.
     """
 
     def __init__(self, control: int, containment: str = USUAL) -> None:
@@ -68,11 +69,11 @@ class Supervisor:
             die_with_parent(signal.SIGTERM)
 
     def split(self, *not_ours: int) -> None:
-        """Fork. This comes back in the half that is to be the agent, with SIGTERM blocked.
+        """Fork. Returns in the half that is to be the agent, with SIGTERM blocked.
 
         `not_ours` are descriptors that only the agent's half needs.
         """
-        # A signal to the agent must not meet it before it can take notice.
+        # A signal to the agent must not reach it before it has a handler.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         agent = os.fork()
         if agent:
@@ -83,7 +84,7 @@ class Supervisor:
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
                 code = self._watch(agent)
             finally:
-                os._exit(code)  # this half was never more than a guard: nothing of it is to be run
+                os._exit(code)  # no cleanup of the interpreter: this half is only a supervisor
         os.setpgid(0, 0)
         die_with_parent(signal.SIGKILL)
         if os.getppid() != self.pid:
@@ -97,8 +98,8 @@ class Supervisor:
         os.close(self._waker)
 
     def _watch(self, agent: int) -> int:
-        """Wait until nothing is left of the agent; the exit code of the supervisor."""
-        _quietly(os.setpgid, agent, agent)  # both do it, so that it is done whoever comes first
+        """Wait until nothing of the agent is left; return the exit code of the supervisor."""
+        _quietly(os.setpgid, agent, agent)  # both halves do it: either may come first
         if self._containment != NAMESPACE:
             tell_launched(self._control, agent, self._cgroup.path if self._cgroup else "")
         listening = True
@@ -118,7 +119,7 @@ class Supervisor:
         self._told, self._deadline = True, 0.0
 
     def _wait(self, listening: bool) -> bool:
-        """Until something happens; whether the runtime is still there."""
+        """Wait until something happens; return whether the runtime is still alive."""
         poll = select.poll()
         poll.register(self._wakened, select.POLLIN)
         if listening:
@@ -152,30 +153,30 @@ class Supervisor:
             return
 
     def _reap(self, agent: int) -> int | None:
-        """The exit status of the agent, if it has ended; its group is killed by then."""
+        """Return the wait status of the agent if it has ended; its group has been killed then."""
         if hasattr(os, "waitid"):  # not on macOS before Python 3.13
             how = os.WEXITED | os.WNOHANG | os.WNOWAIT
             if os.waitid(os.P_PID, agent, how) is None:
-                self._bury_adopted(agent, how)
+                self._reap_adopted(agent, how)
                 return None
-            # While it is not reaped, no other process or group can have its number.
+            # As long as it is not reaped, no other process or group can have its number.
             _signal(agent, signal.SIGKILL)
             if self._containment == GROUP:
                 self._empty(agent)
         pid, status = os.waitpid(agent, os.WNOHANG)
         return status if pid else None
 
-    def _bury_adopted(self, agent: int, how: int) -> None:
+    def _reap_adopted(self, agent: int, how: int) -> None:
         while (child := os.waitid(os.P_ALL, 0, how)) is not None and child.si_pid != agent:
             os.waitpid(child.si_pid, 0)
 
     def _empty(self, agent: int) -> None:
-        """Kill what is in the agent's group, until nothing is."""
+        """Kill what is in the agent's group, until it is empty."""
         while _is_group_alive(agent):
             self._pause()
 
     def _sweep(self, agent: int) -> None:
-        """Kill what is left, and wait until it is gone."""
+        """Kill what is left, and wait until it has ended."""
         if self._containment == GROUP and not hasattr(os, "waitid"):
             self._empty(agent)
         while self._containment in (SUBREAPER, CGROUP) and self._is_anything_left():
@@ -203,23 +204,23 @@ class Supervisor:
 
 
 def _is_group_alive(group: int) -> bool:
-    """Whether anybody lives in a group; whoever does is killed."""
+    """Kill the members of a group; return whether it had any that were alive."""
     try:
         os.killpg(group, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):  # none, or only dead ones
+    except (ProcessLookupError, PermissionError):  # no members, or only dead ones
         return False
     return sys.platform != "linux" or bool(members(group))
 
 
 def _signal(agent: int, sig: int) -> None:
-    """Signal the group of an agent that is not reaped yet."""
+    """Signal the group of an agent that has not been reaped."""
     _quietly(os.killpg, agent, sig)
-    if sig == signal.SIGKILL:  # it may have joined another group
+    if sig == signal.SIGKILL:  # the agent may have joined another group
         _quietly(os.kill, agent, sig)
 
 
 def _quietly(call: object, *args: object) -> None:
-    """Do something that may be impossible by now: they are gone, or nobody listens any more."""
+    """Call something that may be impossible by now: the process or the reader has ended."""
     try:
         call(*args)  # type: ignore[operator]
     except OSError:

@@ -1,8 +1,8 @@
-"""Ending processes that nobody watches any more, and knowing when they are gone (Linux).
+"""Ending processes that have lost their supervisor, and knowing when they are gone (Linux).
 
-A pid alone names nobody for good: it is given to others. So a process is known by its pid together
-with its start time, or by variables in its environment, which its children inherit wherever they
-go. What was recognised is held by a descriptor of it before it is signalled.
+A pid alone does not identify a process: the system reuses it. So a process is recognised by its pid
+together with its start time, or by variables in its environment, which its children inherit
+wherever they go. Before it is signalled it is pinned by a pidfd, and recognised once more.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from interlock.execution.processes.containment import remove_cgroup
 from interlock.system.process_table import living, start_ticks
 
 _PAUSE = 0.05
-"""Seconds until the next look, in which somebody may have forked."""
+"""Seconds until the next look, for processes that were forked meanwhile."""
 
 
 def left(launched: Collection[Launched], marks: Collection[Mapping[str, str]] = ()) -> list[int]:
-    """Which of these processes there are, as `sweep` understands it."""
+    """Return those of these processes that run; see `sweep` for what is meant."""
     if sys.platform != "linux":
         return []
     spared, wanted = _ancestors(), _Wanted(launched, marks)
@@ -38,10 +38,11 @@ def sweep(
     *,
     just_lost: bool = False,
 ) -> list[int]:
-    """Kill these processes, their groups, and all that have one of the marks as variables.
+    """Kill these processes, their groups, and all processes that have one of the marks.
 
-    Comes back when none is left, or after `patience` seconds with those that are. `just_lost` says
-    that they were alive a moment ago: then a group is theirs even if its leader is gone.
+    Returns an empty list when none is left, or after `patience` seconds the pids that are.
+    `just_lost`: they were alive a moment ago, so a group is theirs even if its leader has been
+    reaped.
     """
     if sys.platform != "linux":
         return _end_groups(launched)
@@ -70,7 +71,7 @@ def sweep(
 
 
 def _end_groups(launched: Collection[Launched]) -> list[int]:
-    """Without a process table: of those that were alive a moment ago, end the groups."""
+    """End the groups of processes that were alive a moment ago: without a process table."""
     for each in launched:
         with suppress(ProcessLookupError, PermissionError):
             while each.pid > 1:
@@ -80,7 +81,7 @@ def _end_groups(launched: Collection[Launched]) -> list[int]:
 
 
 class _Wanted:
-    """Who is meant: by pid and start time, or by variables."""
+    """Recognises processes: by pid and start time, or by variables."""
 
     def __init__(
         self,
@@ -108,23 +109,23 @@ class _Wanted:
         return pid in self._known and start_ticks(pid) == self._known[pid]
 
     def _is_without_leader(self, group: int) -> bool:
-        """Whether this is the group of one of them that was buried.
+        """Whether this is the group of one of them that has been reaped.
 
-        While a group has members, no new process gets its number; so only after a long time could
-        it be the group of another that has come and gone.
+        While a group has members, no new process gets its number. So it could be the group of an
+        unrelated process only after a long time, when that one has come and gone.
         """
         return self._just_lost and group in self._known and not start_ticks(group)
 
 
 def _hold(wanted: _Wanted) -> Iterator[tuple[int, int]]:
-    """The processes that are meant, each with a descriptor of it."""
+    """Yield the processes that are meant, each with a pidfd of it."""
     spared = _ancestors()
     for pid, _, group in living():
         if pid in spared or not wanted.is_met(pid, group):
             continue
         with suppress(OSError):
             opened = os.pidfd_open(pid)
-            if wanted.is_met(pid, group):  # and not another one by now
+            if wanted.is_met(pid, group):  # otherwise the pid was reused before it was pinned
                 yield pid, opened
             else:
                 os.close(opened)
@@ -134,12 +135,12 @@ def _environment(pid: int) -> frozenset[bytes]:
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             return frozenset(file.read().split(b"\0"))
-    except OSError:  # somebody else's, or gone
+    except OSError:  # a process of another user, or gone
         return frozenset()
 
 
 def _ancestors() -> set[int]:
-    """Ourselves and those we come from: we may have been started by an agent."""
+    """Return this process and its ancestors: an agent of the run may have started us."""
     parents = {pid: parent for pid, parent, _ in living()}
     found, pid = set(), os.getpid()
     while pid and pid not in found:

@@ -1,6 +1,6 @@
-"""What travels between us and the process of an agent: a call, and how it ended.
+"""The messages between the runtime and the process of a function agent: a call, and its ending.
 
-Both are pickles: a process agent is the user's own code, and as trusted as ours.
+Both are pickles: a function agent is the user's own code, and as trusted as ours.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ HEAD = len(_MAGIC) + 8
 
 
 class NotAFrame(Exception):
-    """Something else than us has written into the pipe."""
+    """The bytes are no message of ours: the agent has written into the socket."""
 
 
 def frame(body: bytes) -> bytes:
-    """The head of a message; its body follows."""
+    """Return the head of a message; the body has to follow."""
     return _MAGIC + len(body).to_bytes(8, "big")
 
 
 def length(head: bytes) -> int:
-    """How long the body is that follows this head."""
+    """Return the length of the body that follows this head."""
     if len(head) != HEAD or not head.startswith(_MAGIC):
         raise NotAFrame
     return int.from_bytes(head[len(_MAGIC) :], "big")
@@ -50,17 +50,17 @@ class FunctionCall(NamedTuple):
     path: list[str]
     argv: list[str]
     script: MainScript | None
-    """None if nothing that is sent comes from the script."""
+    """None if nothing that is sent was defined in the script."""
     agent: bytes
 
     def unpack(self) -> Agent:
-        """The function and its arguments, now that they can be found."""
+        """Return the function and its arguments; their modules must be importable by now."""
         function, args, kwargs = pickle.loads(self.agent)
         return function, args, kwargs
 
 
 def pack_call(agent: Agent, script: MainScript | None) -> bytes:
-    """A call, ready to be sent. Raises whatever pickling raises."""
+    """Return a call, ready to be sent. Raises what pickling raises."""
     buffer = BytesIO()
     _Pickler(buffer, pickle.HIGHEST_PROTOCOL).dump(agent)
     sent = buffer.getvalue()
@@ -69,13 +69,13 @@ def pack_call(agent: Agent, script: MainScript | None) -> bytes:
 
 
 def unpack_call(body: bytes) -> FunctionCall:
-    """A call that was received."""
+    """Return a call that was received."""
     path, argv, script, agent = pickle.loads(body)
     return FunctionCall(path, argv, script, agent)
 
 
 class _Pickler(pickle.Pickler):
-    """Sends functions that are decorated with `process`, too: their name leads to a Process."""
+    """Also sends functions that are decorated with `process`: their name leads to a Process."""
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, FunctionType) and obj.__module__ in sys.modules:
@@ -99,7 +99,7 @@ def _decorated(module: str, name: str) -> Any:
 
 
 class _Unpickler(pickle.Unpickler):
-    """What the process calls the imported script is the script itself here."""
+    """Maps the name that the script has in the agent's process back to `__main__`."""
 
     def find_class(self, module_name: str, global_name: str) -> Any:
         return super().find_class("__main__" if module_name == AGAIN else module_name, global_name)
@@ -113,31 +113,31 @@ class RemoteTraceback(Exception):
 
 
 def pack_ending(ending: Ending) -> bytes:
-    """An ending, ready to be sent; one that cannot be sent becomes a failure that says so."""
+    """Return an ending, ready to be sent; one that cannot be sent becomes a failure."""
     value = exception = None
     if ending.status is State.SUCCEEDED:
         try:
             value = pickle.dumps(ending.value, pickle.HIGHEST_PROTOCOL)
-        except BaseException as error:  # noqa: BLE001 - raised by the pickling of a stranger
+        except BaseException as error:  # noqa: BLE001 - pickling runs code of the user's
             ending = _unsent(type(ending.value), error)
     elif ending.exception is not None:
         try:
             exception = pickle.dumps(ending.exception, pickle.HIGHEST_PROTOCOL)
-        except BaseException:  # noqa: BLE001 - its record is all that can be sent, and enough
+        except BaseException:  # noqa: BLE001 - the record of the error is sent instead
             exception = None
     wait = ending.retry_after, ending.rate
     return pickle.dumps((ending.status, value, ending.error, exception, *wait))
 
 
 def unpack_ending(body: bytes) -> Ending:
-    """An ending that was received."""
+    """Return an ending that was received."""
     status, value, error, exception, retry_after, rate = pickle.loads(body)
     if status is State.SUCCEEDED:
         try:
             return Ending(status, _loads(value))
-        except BaseException as problem:  # noqa: BLE001 - raised by the unpickling of a stranger
+        except BaseException as problem:  # noqa: BLE001 - unpickling runs code of the user's
             return _unreadable(problem)
-    # Out of memory or stack there is no danger here: that process is over.
+    # Not fatal, even out of memory or stack: that was in a process which has ended.
     return Ending(status, None, error, _exception(exception, error), retry_after, False, rate)
 
 
@@ -150,7 +150,7 @@ def _exception(body: bytes | None, error: ErrorRecord | None) -> BaseException |
         return None
     try:
         exception = _loads(body)
-    except BaseException:  # noqa: BLE001 - its class does not survive pickling; the record does
+    except BaseException:  # noqa: BLE001 - the exception cannot be unpickled; its record can
         return None
     if not isinstance(exception, BaseException):
         return None
@@ -176,5 +176,5 @@ def _not_sent(text: str, problem: BaseException) -> Ending:
     assert ending.error is not None
     message = text % ending.error.message
     error = replace(ending.error, type="ResultNotSent", message=message, retryable=False)
-    # A result that is nested too deeply says nothing about the stack that we need.
+    # A result that is nested too deeply does not endanger our own stack.
     return ending._replace(error=error, fatal=isinstance(problem, MemoryError))
