@@ -46,7 +46,7 @@ $(TOOLS): $(PINS)
 	@touch $@
 
 # The build backend is among the pins: building downloads nothing.
-$(PROJECT): $(TOOLS) pyproject.toml
+$(PROJECT): $(TOOLS) pyproject.toml src/interlock/version.py
 	$(PIP) --no-build-isolation --no-deps --editable .
 	@touch $@
 
