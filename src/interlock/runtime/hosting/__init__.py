@@ -6,7 +6,7 @@ the one class that stands between the two: `host.RuntimeHost`. It decides when a
 and closed, on which event loop, and which callers may share it. It knows nothing about tasks.
 
 Start with `host.py`; `run_chain.py` counts callers and lets one run follow another, `hosted_run.py`
-is one Runtime from its opening to its end. Beside them:
+is one Runtime from its opening to its end, `milestone.py` what its callers wait for. Beside them:
 `runtime_factory.py` makes the Runtimes of a host from one set of options, `thread_queue.py` passes
 items from the loop of a run to a thread, `finish_at_exit.py` finishes open work when the program
 ends.

@@ -44,12 +44,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import Future
-from concurrent.futures import wait as wait_for_futures
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, TypeVar
 
 from interlock.errors import NotRunning, WouldBlockTheLoop
-from interlock.runtime.hosting.hosted_run import HostedRun, until
+from interlock.runtime.hosting.hosted_run import HostedRun
 from interlock.runtime.hosting.run_chain import HostNames, RunChain
 from interlock.runtime.runtime import Runtime
 from interlock.runtime.shielded import shielded_to_completion
@@ -151,7 +150,7 @@ class RuntimeHost:
         """Wait until the present run is closed, if its last caller has left."""
         run = self._runs.newest
         if run is not None and run.is_ending:
-            await until(run.closed)
+            await run.closed.wait()
 
     @asynccontextmanager
     async def shared(self) -> AsyncIterator[Runtime]:
@@ -214,9 +213,9 @@ class RuntimeHost:
             run.end(cancel=cancel)
         cancelled: asyncio.CancelledError | None = None
         for run in runs:
-            while not run.closed.done():
+            while not run.closed.is_reached():
                 try:
-                    await until(run.closed)
+                    await run.closed.wait()
                 except asyncio.CancelledError as error:
                     cancelled = error
                     run.cancel()
@@ -252,7 +251,7 @@ class RuntimeHost:
         run = self._runs.join(None)
         try:
             self._refuse_own_thread(run)
-            run.opened.result()
+            run.opened.wait_in_thread()
             return self._opened(run)
         except BaseException:  # also Ctrl-C in the middle of it
             self._runs.leave(run)
@@ -276,10 +275,11 @@ class RuntimeHost:
             run.has_waiter = run.has_waiter or waits
             run.end()
         if waits:
-            run.closed.result()
+            run.closed.wait_in_thread()
             run.raise_error()
         elif runtime.is_durable and not on_own_thread:
-            wait_for_futures([run.closed], _ZOMBIE_PATIENCE)
+            with suppress(TimeoutError):
+                run.closed.wait_in_thread(_ZOMBIE_PATIENCE)
 
     @contextmanager
     def shared_from_thread(self) -> Iterator[Runtime]:
@@ -294,7 +294,7 @@ class RuntimeHost:
         """Run a coroutine on the loop of the open run; cancelling the Future cancels it."""
         run = self._runs.newest
         try:
-            if run is None or run.loop is None or run.closed.done() or self._runs.is_forked():
+            if run is None or run.loop is None or run.closed.is_reached() or self._runs.is_forked():
                 raise NotRunning(f"{self._what} has been closed")
             return asyncio.run_coroutine_threadsafe(work, run.loop)
         except BaseException as error:
@@ -320,7 +320,7 @@ class RuntimeHost:
             run.end(cancel=cancel)
         if wait:
             for run in runs:
-                run.closed.result(timeout)
+                run.closed.wait_in_thread(timeout)
                 run.raise_error()
 
     def shutdown_from_thread(self, timeout: float) -> None:
@@ -333,16 +333,16 @@ class RuntimeHost:
         run = self._runs.newest
         if run is None or not run.in_thread or self._runs.is_forked():
             return
-        run.opened.result()
+        run.opened.wait_in_thread()
         runtime = run.runtime
-        if runtime is None or run.closed.done():
+        if runtime is None or run.closed.is_reached():
             return
         try:
             runtime.loop_thread.wait(lambda: runtime.shutdown(timeout), None)
         except (NotRunning, asyncio.CancelledError):
             # The last caller has left meanwhile; then closing tells what would not stop.
             run.has_waiter = True
-            run.closed.result()
+            run.closed.wait_in_thread()
             run.raise_error()
 
     def __enter__(self) -> Runtime:
@@ -355,12 +355,12 @@ class RuntimeHost:
 
     async def _until_open(self, run: HostedRun) -> Runtime:
         try:
-            await until(run.opened)
+            await run.opened.wait()
             return self._opened(run)
         except BaseException:
             self._runs.leave(run)
             if run.is_ending:
-                await shielded_to_completion(until(run.closed))
+                await shielded_to_completion(run.closed.wait())
             raise
 
     def _opened(self, run: HostedRun) -> Runtime:

@@ -6,10 +6,10 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from interlock.errors import AttemptsStillAlive
+from interlock.runtime.hosting.milestone import Milestone
 from interlock.runtime.loop_thread import LoopThread
 from interlock.runtime.runtime import Runtime
 
@@ -26,9 +26,8 @@ class _CancelWork(Exception):
 class HostedRun:
     """A Runtime, its callers and its event loop.
 
-    `opened` and `closed` are futures of `concurrent.futures`, because they are awaited on event
-    loops as well as waited for in threads. They carry no result: after `opened`, either `runtime`
-    is set or the opening failed with `error`; after `closed`, `error` is what closing raised.
+    After `opened`, either `runtime` is set or the opening failed with `error`; after `closed`,
+    `error` is what closing raised.
     """
 
     def __init__(
@@ -47,8 +46,8 @@ class HostedRun:
         self.error: BaseException | None = None
         self.has_waiter = False
         """Whether a caller waits for the end of this run and will raise its error."""
-        self.opened: Future[None] = Future()
-        self.closed: Future[None] = Future()
+        self.opened = Milestone()
+        self.closed = Milestone()
         self.loop: asyncio.AbstractEventLoop | None = None
         """Set from the start for a run on a caller's loop; otherwise once its thread has one."""
         self.loop_thread: LoopThread | None = None
@@ -92,7 +91,7 @@ class HostedRun:
             if self._cancels is not None:
                 self._ends.set_result(self._cancels)
         if self.predecessor is not None:
-            await until(self.predecessor.closed)
+            await self.predecessor.closed.wait()
             self.predecessor = None
         if self.is_ending:
             return  # every caller gave up before it was opened
@@ -102,7 +101,7 @@ class HostedRun:
                 await runtime.flush()
                 self._on_open(runtime)
                 self.runtime = runtime
-                self.opened.set_result(None)
+                self.opened.reach()
                 if await self._ends:
                     raise _CancelWork
 
@@ -111,14 +110,14 @@ class HostedRun:
     @property
     def is_ending(self) -> bool:
         """Whether no caller may enter any more."""
-        return self._is_sealed or self._cancels is not None or self.closed.done()
+        return self._is_sealed or self._cancels is not None or self.closed.is_reached()
 
     @property
     def is_abandoned(self) -> bool:
         """Whether the caller's event loop was closed before it could end: then it never will."""
         if self.in_thread:  # it closes its loop itself, a moment before it has ended
             return False
-        return self.loop is not None and self.loop.is_closed() and not self.closed.done()
+        return self.loop is not None and self.loop.is_closed() and not self.closed.is_reached()
 
     def is_own_thread(self) -> bool:
         """Whether the calling thread is that of its event loop."""
@@ -155,20 +154,13 @@ class HostedRun:
         self.error = error
         self.predecessor = None
         self._on_closed(self)
-        if not self.opened.done():
-            self.opened.set_result(None)
-        self.closed.set_result(None)
+        self.opened.reach()
+        self.closed.reach()
 
     def raise_error(self) -> None:
         """Raise what closing raised. Being cancelled is no error of the run."""
         if self.error is not None and not isinstance(self.error, asyncio.CancelledError):
             raise self.error
-
-
-async def until(future: Future[None]) -> None:
-    """Wait on an event loop. Cancelling the wait leaves the future alone."""
-    if not future.done():
-        await asyncio.wait([asyncio.wrap_future(future)])
 
 
 def run_abandoning_zombies(main: Coroutine[Any, Any, T]) -> T:
