@@ -79,7 +79,7 @@ def test_a_run_whose_process_was_killed_goes_on_where_it_was(folder: Folder) -> 
     os.kill(running.process.pid, signal.SIGKILL)
     running.process.wait()
     said = folder.told("status")
-    assert "nobody carries it out now: interlock run --resume" in said
+    assert "interrupted; resume it with `interlock run --resume`" in said
     resumed = json.loads(folder.resume(gate, "--json").out)
     assert [task["state"] for task in resumed["tasks"]] == ["succeeded"] * 3
     assert (folder.path / "done.txt").read_text() == "done\n"

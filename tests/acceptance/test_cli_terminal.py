@@ -49,7 +49,7 @@ def test_the_live_view_shows_lanes_reasons_progress_and_leaves_a_summary(
         assert lines[0].startswith(" plan.yaml")
         text = "\n".join(lines)
         assert "held holds write src/**" in text
-        assert "1 blocked behind next" in text
+        assert "1 blocked by next" in text
         assert "4 tasks" in text
         assert "Ctrl-C" in lines[-1]
         assert any("refactor-" in line and "end" in line for line in lines)  # without its middle
@@ -98,7 +98,7 @@ def test_the_first_ctrl_c_drains_and_says_so(folder: Folder, gate: Gate) -> None
     plan(folder, gate)
     with Window(folder, 100, 30, "run", "plan.yaml") as window:
         gate.reached()
-        window.frame_with("Ctrl-C gives what runs its grace, then stops")
+        window.frame_with("Ctrl-C: let running tasks finish (up to 30 s), then stop")
         window.press("\x03")
         window.frame_with("Ctrl-C again stops what runs at once")
         gate.open()
@@ -156,7 +156,7 @@ def test_status_is_watched_until_the_run_has_ended(folder: Folder, gate: Gate) -
     gate.reached()
     with Window(folder, 100, 30, "status", "--watch") as window:
         lines = window.frame_with("held holds write src/**")
-        assert "Ctrl-C ends the watching, not the run" in lines[-1]
+        assert "Ctrl-C: stop watching; the run continues" in lines[-1]
         gate.open()
         code, left = window.end()
         assert code == 0

@@ -15,7 +15,7 @@ def assert_drawn(lines: list[str], rows: int) -> None:
     assert len(lines) == rows
     assert lines[0].startswith(" release.yaml")
     assert lines[-1].startswith(" 1:0")
-    assert any(said in "\n".join(lines) for said in ("of 200", "200 tasks", "to come"))
+    assert any(said in "\n".join(lines) for said in ("of 200", "200 tasks", "to go"))
 
 
 def assert_given_back(terminal: Terminal) -> None:

@@ -1,9 +1,9 @@
-"""How long a run will still take: a forecast, not a promise.
+"""Estimates how long a run will still take.
 
-A task is expected to take its estimate; without one as long as the tasks of its agent have taken
-in this run, or as all have. Of a running task what it reports of its progress counts, if it does.
-What is left of the run is then the longer of two: the longest chain of tasks, and all work spread
-over the slots. Waiting for claims can make it longer, which is why views say "about".
+A task is expected to take its estimate; without one, the average of its agent's tasks in this run,
+or of all tasks. For a running task that reports progress, its progress counts instead. The rest of
+the run takes the longer of two times: that of the longest chain of tasks, and that of all work
+divided by the slots. Waiting for claims can make it longer, which is why views say "about".
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from interlock.model import graph
 from interlock.model.outcome import State
 
 _EARLY = 0.05
-"""A smaller part done says nothing about the rest."""
+"""A smaller fraction says nothing about the rest."""
 _LATE = 0.1
-"""What has outrun its estimate is taken to need a tenth more of what it has had."""
+"""A task that has exceeded its estimate is expected to need a tenth of its time so far."""
 
 
 def seconds_left(facts: RunFacts) -> float | None:
-    """Seconds until all have ended; None if nothing is known of one, or a person is asked."""
+    """Seconds until all tasks have ended; None if that is unknown or depends on a person."""
     if facts.progress.needs_you:
         return None
     unfinished = [task for task in facts.tasks if not task.state.is_end]
@@ -41,7 +41,7 @@ def seconds_left(facts: RunFacts) -> float | None:
 
 
 def _usual(facts: RunFacts) -> Mapping[str, float]:
-    """How long tasks took on average, by agent; under the empty name, all of them."""
+    """The average duration of tasks by agent; of all tasks under the empty name."""
     took: defaultdict[str, list[float]] = defaultdict(list)
     for task in facts.tasks:
         if task.state is State.SUCCEEDED and task.attempt:
@@ -52,7 +52,7 @@ def _usual(facts: RunFacts) -> Mapping[str, float]:
 
 
 def expected(task: TaskFacts, usual: Mapping[str, float]) -> float | None:
-    """How long an attempt at the task is expected to take."""
+    """How long an attempt at the task is expected to take; None if that is unknown."""
     if task.estimate is not None:
         return task.estimate
     return usual.get(task.agent, usual.get(""))

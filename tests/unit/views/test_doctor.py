@@ -48,7 +48,7 @@ async def test_the_last_run_is_told(workspace: Path) -> None:
         lock_file(place.journal).write_text("")  # nobody has it, and nobody answers
         finding = found(workspace)["journal"]
         assert "was interrupted" in finding.said
-        assert finding.help == "`interlock run --resume` goes on with it."
+        assert finding.help == "Resume it with `interlock run --resume`."
     assert found(workspace)["journal"].said.startswith(f"last run {rt.run_id}")
 
 

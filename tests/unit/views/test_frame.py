@@ -69,7 +69,7 @@ def test_counts_add_up_in_every_form(width: int) -> None:
     numbers = [int(each) for each in re.findall(r"\d+", re.sub(r"\(.*?\)", "", said))]
     if "of 200 ended" in said:
         assert numbers == [facts.progress.ended, 200]
-    elif "to come" in said:
+    elif "to go" in said:
         assert sum(numbers) == 200
     else:
         assert sorted(numbers)[-1] == 200
@@ -96,7 +96,8 @@ def test_without_a_report_the_estimate_is_shown_as_one() -> None:
 def test_what_was_told_to_stop_and_is_not_gone_keeps_its_lane() -> None:
     rows = plain(run(task("slow", State.TIMED_OUT, stopping=True)))
     assert any(
-        "◌ slow" in row and "timed out, told to stop and not gone for 0:05" in row for row in rows
+        "◌ slow" in row and "timed out, told to stop, has not exited for 0:05" in row
+        for row in rows
     )
 
 
@@ -122,7 +123,7 @@ def test_blocked_tasks_are_counted_by_whom_they_wait_for() -> None:
         task("done", State.SUCCEEDED),
         *(task(f"b{number}", State.BLOCKED, after=("a", "done")) for number in range(3)),
     )
-    assert any("3 blocked behind a (3)" in row for row in plain(facts))
+    assert any("3 blocked by a (3)" in row for row in plain(facts))
     assert not any("done (3)" in row for row in plain(facts))
 
 
@@ -146,17 +147,17 @@ def test_the_last_line_tells_time_money_and_what_ctrl_c_does() -> None:
         "$1.50",
         "12k tokens",
     ]
-    assert last.rstrip().endswith("Ctrl-C gives what runs its grace, then stops")
+    assert last.rstrip().endswith("Ctrl-C: let running tasks finish (up to 30 s), then stop")
     assert "Ctrl-C again" in frame(replace(facts, draining=True), why, 120, 24)[-1].plain
-    assert "not the run" in frame(facts, why, 120, 24, hints=footer.LEAVES)[-1].plain
+    assert "the run continues" in frame(facts, why, 120, 24, hints=footer.LEAVES)[-1].plain
 
 
 @pytest.mark.parametrize(
     ("facts", "said"),
     [
         ({"paused": True}, "paused"),
-        ({"draining": True}, "stopping: what runs may finish"),
-        ({"active": False}, "nobody carries this run out now"),
+        ({"draining": True}, "stopping: running tasks may finish"),
+        ({"active": False}, "interrupted"),
         ({"ended_at": NOW}, "ended"),
     ],
 )

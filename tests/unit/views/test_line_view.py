@@ -11,7 +11,7 @@ from interlock.journal.state.run_facts import RunFacts, TaskFacts
 from interlock.kernel.stimuli import Drain
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import State
-from interlock.views.terminal.line_view import LineView, told
+from interlock.views.terminal.line_view import LineView, event_text
 from tests.unit.views.runs import HOSTILE, NOW, run, task
 
 CASES = [
@@ -24,7 +24,7 @@ CASES = [
     (
         Kind.RETRYING,
         task("a", State.RETRYING, attempt=1, attempts=3, error="boom", error_type="OSError"),
-        "attempt 1 of 3 came to nothing: OSError: boom",
+        "attempt 1 of 3 failed: OSError: boom",
     ),
     (Kind.NEEDS_YOU, task("a", State.NEEDS_YOU, question="Land it?"), "needs you: Land it?"),
     (Kind.SETTLED, task("a", State.SUCCEEDED), "succeeded in 25 s"),
@@ -52,11 +52,14 @@ class Stream(io.StringIO):
 
 @pytest.mark.parametrize(("kind", "about", "said"), CASES)
 def test_events_that_matter_have_a_line(kind: Kind, about: TaskFacts | None, said: str) -> None:
-    assert told(Event(1, NOW, kind, about.id if about else ""), about) == said
+    assert event_text(Event(1, NOW, kind, about.id if about else ""), about) == said
 
 
 def test_stopping_is_told_of_the_run() -> None:
-    assert told(Event(1, NOW, Kind.COMMAND, "", Drain()), None) == "stopping: what runs may finish"
+    assert (
+        event_text(Event(1, NOW, Kind.COMMAND, "", Drain()), None)
+        == "stopping: running tasks may finish"
+    )
 
 
 def test_a_line_has_the_time_and_the_task_and_is_written_at_once() -> None:

@@ -29,7 +29,7 @@ def test_two_writers_of_one_path_take_turns_and_two_readers_do_not() -> None:
     tasks = [task("a", writes="src/**"), task("b", reads="src/x.py"), task("c", reads="src/x.py")]
     found = find_conflicts(tasks, {})
     assert pairs(found) == [("a", "b"), ("a", "c")]
-    assert found[0].about == "writes src/** and reads src/x.py both mean src/x.py"
+    assert found[0].about == "writes src/** and reads src/x.py both match src/x.py"
 
 
 def test_who_comes_after_another_takes_no_turns_with_it() -> None:
@@ -42,7 +42,7 @@ def test_amounts_collide_when_there_is_not_enough_for_two() -> None:
     assert pairs(find_conflicts(tasks, {"gpu": 1})) == [("a", "b")]
     assert find_conflicts(tasks, {"gpu": 2}) == []
     found = find_conflicts([task("a", uses="db!"), task("b", uses="db")], {})
-    assert found[0].about == "both use db, of which there is not enough for two"
+    assert found[0].about == "both use db, and there is not enough of it for both"
 
 
 def test_a_pair_is_told_once_and_a_hopeless_plan_not_at_length() -> None:

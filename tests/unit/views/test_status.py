@@ -44,7 +44,7 @@ def test_recent_outcomes_come_newest_first() -> None:
 
 def test_a_run_that_nobody_carries_out_is_not_shown_as_live() -> None:
     shown = text_of(status(run(task("a"), active=False), why))
-    assert "nobody carries it out now: interlock run --resume" in shown
+    assert "interrupted; resume it with `interlock run --resume`" in shown
 
 
 def test_agents_are_a_table_without_empty_columns() -> None:

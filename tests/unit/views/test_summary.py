@@ -61,9 +61,9 @@ def test_of_a_large_run_what_succeeded_is_only_counted() -> None:
 
 def test_time_saved_is_said_against_one_by_one() -> None:
     slow = [task(each, State.SUCCEEDED, duration=60.0) for each in "abc"]
-    assert "2 min saved, 3.0 × as fast as one by one" in text_of(summary(run(*slow)))
+    assert "2 min saved, 3.0 × as fast as one after another" in text_of(summary(run(*slow)))
     assert "saved" not in text_of(summary(run(task("a", State.SUCCEEDED))))
 
 
 def test_a_run_without_tasks_has_an_end_too() -> None:
-    assert "nothing to do" in text_of(summary(run()))
+    assert "no tasks" in text_of(summary(run()))

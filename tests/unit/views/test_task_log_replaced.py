@@ -36,4 +36,4 @@ def test_who_looks_too_seldom_is_told_that_something_is_missing(tmp_path: Path) 
     shown = out.getvalue().splitlines()
     assert shown[0] == "first"
     assert shown[-1] == "last"
-    assert "[... some of it was too fast to be followed ...]" in shown
+    assert "[... some lines were missed: the output came too fast ...]" in shown

@@ -57,7 +57,7 @@ def test_lines_that_nobody_reads_are_left_out_and_counted_but_not_the_last(
     while not told.endswith(b"end\n"):
         told += os.read(there, 4096)
     assert told.lstrip(b".").startswith(b"0\n1\n2\n")
-    assert told.endswith(b" lines are left out: nobody read them)\nend\n")
+    assert told.endswith(b" lines are omitted: they were not read in time)\nend\n")
 
 
 def test_a_frame_that_nobody_sees_is_given_up(unread: tuple[int, io.TextIOWrapper]) -> None:

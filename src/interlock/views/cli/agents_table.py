@@ -1,4 +1,4 @@
-"""The agents of a project, for `interlock agents`."""
+"""The table of `interlock agents`."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from interlock.views.terminal.cells import shown
 
 @dataclass(frozen=True, slots=True)
 class AgentRow:
-    """What is told of an agent."""
+    """One row of the table."""
 
     name: str
     runs: str
     """The command line, or `module:function`."""
     owns: tuple[str, ...] = ()
     instances: int | None = None
-    """So many at once; None: as many as there are slots."""
+    """How many may run at once; None if only the slots limit it."""
     workspace: str = ""
     guard: str = ""
     uses: tuple[str, ...] = ()
     note: str = ""
-    """What is wrong with it, if anything: `not installed`."""
+    """A problem, if there is one: `not installed`."""
 
 
 def agents(rows: Sequence[AgentRow]) -> RenderableType:
-    """A table; columns that nobody has anything in are left out."""
+    """The agents as a table. Empty columns are left out."""
     if not rows:
-        return AsciiFallback(Text("no agents: name some under `agents` in interlock.yaml", "dim"))
+        return AsciiFallback(Text("no agents: list them under `agents` in interlock.yaml", "dim"))
     columns = {
         "agent": [shown(row.name, "bold") for row in rows],
         "runs": [shown(row.runs) for row in rows],

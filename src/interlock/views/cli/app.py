@@ -1,4 +1,4 @@
-"""The command line: which commands there are, and what becomes of their errors."""
+"""The command line: which commands there are, and how their errors are reported."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from interlock.views.terminal.console import discard_output, replace_unencodable
 
 HELP = """Run a team of agents at once; no two of them touch the same thing at the same time.
 
-Exit codes: 0 all succeeded, 1 some task failed, 2 usage or plan error, 3 deadline reached,
-4 merges left conflicted, 130 interrupted (first Ctrl-C: what runs may finish; second: at once).
+Exit codes: 0 every task succeeded, 1 some task did not succeed, 2 usage or plan error,
+3 deadline passed, 4 merge conflicts are left, 130 interrupted.
+
+Ctrl-C: let running tasks finish (up to 30 s), then stop. Press it again to stop at once.
 """
 
 COMMANDS = {
@@ -36,13 +38,13 @@ COMMANDS = {
     "interlock.views.cli.commands.plan": ("check", "graph"),
     "interlock.views.cli.commands.setup": ("init", "agents", "doctor", "completion", "version"),
 }
-"""In which file each of them is."""
-COMPLETES = "_INTERLOCK_COMPLETE"
-"""The variable by which a shell asks what could come next on a line."""
+"""The module in which each command is."""
+COMPLETION_VARIABLE = "_INTERLOCK_COMPLETE"
+"""Set by a shell that asks how a command line could continue."""
 
 
 def make_app(arguments: Sequence[str] = ()) -> typer.Typer:
-    """The program; of a known command only its own file is imported, which halves a look."""
+    """The program. For a known command only its own module is imported: `status` starts faster."""
     app = typer.Typer(
         name="interlock",
         help=HELP,
@@ -51,23 +53,23 @@ def make_app(arguments: Sequence[str] = ()) -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
-    app.callback()(everything)
+    app.callback()(program_options)
     named = {file for file, names in COMMANDS.items() if arguments and arguments[0] in names}
     for file in named or COMMANDS:
         import_module(file).add_to(app)
     return app
 
 
-def everything(
-    version: bool = typer.Option(False, "--version", help="Say which version this is."),
+def program_options(
+    version: bool = typer.Option(False, "--version", help="Print the version."),
 ) -> None:
     """Options of the program itself."""
 
 
 def run_app(arguments: Sequence[str]) -> int:
-    """Run a command; the exit code."""
-    if COMPLETES in os.environ:
-        import_module("typer.completion").completion_init()  # makes its shells known
+    """Run a command and return its exit code."""
+    if COMPLETION_VARIABLE in os.environ:
+        import_module("typer.completion").completion_init()  # registers the shells
     replace_unencodable()
     try:
         command = typer.main.get_command(make_app(arguments))
@@ -76,10 +78,10 @@ def run_app(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return int(code or 0)
     except (typer.Abort, KeyboardInterrupt):
-        discard_output()  # or the end would wait for somebody who does not
+        discard_output()  # a reader that is stuck must not delay the exit
         return ExitCode.INTERRUPTED
     except typer.TyperException as error:
-        complain(f"{error.format_message()} `interlock --help` shows the way.")
+        complain(f"{error.format_message()} See `interlock --help`.")
         return ExitCode.USAGE
     except BrokenPipeError:
         discard_output()

@@ -1,4 +1,4 @@
-"""`interlock doctor`: what would stand in the way of a run, before one finds out the hard way."""
+"""`interlock doctor`: checks the machine and the project for what would break a run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from interlock.views.terminal.figures import plural
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     what: str
     fine: bool
@@ -30,12 +30,12 @@ class Finding(NamedTuple):
 
     @property
     def mark(self) -> str:
-        """In one character."""
+        """A check mark, or a cross."""
         return "✓" if self.fine else "✗"
 
 
 def examine(place: ProjectFolder) -> list[Finding]:
-    """StateStyle at everything; what is wrong with one thing does not hide the next."""
+    """Run all checks. A failed check does not prevent the others."""
     return [*_machine(), *_folder(place), *_project(place)]
 
 
@@ -48,10 +48,10 @@ def _machine() -> Iterator[Finding]:
 
 
 _STOPS = {
-    "namespace": "in a PID namespace, which the kernel ends as a whole",
-    "cgroup": "in a control group, which the kernel ends as a whole",
-    "subreaper": "by adopting what their processes leave behind",
-    "group": "by process group: children that leave it may outlive a cancel",
+    "namespace": "in a PID namespace, which the kernel kills as a whole",
+    "cgroup": "in a control group, which the kernel kills as a whole",
+    "subreaper": "as a subreaper, which adopts orphaned processes",
+    "group": "by process group: processes that leave the group may outlive a cancel",
 }
 
 
@@ -65,7 +65,9 @@ def _stopping() -> Finding:
 
 def _folder(place: ProjectFolder) -> Iterator[Finding]:
     writable = os.access(place.folder if place.folder.is_dir() else place.root, os.W_OK)
-    yield Finding("folder", writable, str(place.root), "" if writable else "It is not writable.")
+    yield Finding(
+        "folder", writable, str(place.root), "" if writable else "The folder is not writable."
+    )
     for problem in place.misplaced():
         yield Finding("folder", False, problem)
     if not place.journal.exists():
@@ -80,7 +82,7 @@ def _folder(place: ProjectFolder) -> Iterator[Finding]:
         yield Finding("journal", True, f"run {facts.run_id} is going on")
     elif facts.ended_at is None:
         said = f"run {facts.run_id} was interrupted: {facts.progress}"
-        yield Finding("journal", True, said, "`interlock run --resume` goes on with it.")
+        yield Finding("journal", True, said, "Resume it with `interlock run --resume`.")
     else:
         yield Finding("journal", True, f"last run {facts.run_id}: {facts.progress}")
 
@@ -104,7 +106,7 @@ def _project(place: ProjectFolder) -> Iterator[Finding]:
             program = spec.command.argv[0]
             found = shutil.which(program)
             help_ = "" if found else f"Install {program}, or correct the command of {spec.name}."
-            yield Finding(f"agent {spec.name}", bool(found), found or f"no {program}", help_)
+            yield Finding(f"agent {spec.name}", bool(found), found or f"{program} not found", help_)
             continue
         try:
             made.named(spec.name)
@@ -120,5 +122,5 @@ def _secrets(project: Project) -> Iterator[Finding]:
         there = name in known
         where = "is set" if there else "is not set"
         file = project.env_file or ".env"
-        help_ = "" if there else f"Put it into the environment, or into {file}."
+        help_ = "" if there else f"Set it in the environment, or in {file}."
         yield Finding(f"secret {name}", there, where, help_)

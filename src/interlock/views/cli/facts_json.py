@@ -1,4 +1,4 @@
-"""What people are told of a run, as JSON under names that stay."""
+"""The facts of a run as JSON, under names that do not change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from interlock.model.progress import Progress
 
 
 def run_json(facts: RunFacts) -> dict[str, Any]:
-    """A run with all its tasks. Times are seconds since 1970, lengths of time are seconds."""
+    """A run with all its tasks. Times are seconds since 1970, durations are seconds."""
     return {
         "run_id": facts.run_id,
         "plan": facts.plan,
@@ -33,13 +33,13 @@ def run_json(facts: RunFacts) -> dict[str, Any]:
 
 
 def progress_json(progress: Progress) -> dict[str, int]:
-    """How many tasks are in which state; the states add up to `total`."""
+    """How many tasks are in each state; the states add up to `total`."""
     counts = {each.name: getattr(progress, each.name) for each in fields(progress)}
     return {**counts, "ended": progress.ended, "total": progress.total}
 
 
 def task_json(task: TaskFacts) -> dict[str, Any]:
-    """A task. What is not known is null, or an empty text."""
+    """A task. What is unknown is null or an empty string."""
     return {
         "id": task.id,
         "state": str(task.state),

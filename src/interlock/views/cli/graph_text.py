@@ -1,4 +1,4 @@
-"""A plan's dependencies as DOT and Mermaid. As a tree: graph_tree.py."""
+"""The dependencies of a plan as DOT and Mermaid. `graph_tree` draws them as a tree."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from interlock.views.terminal import safe_text
 
 
 class GraphNode(Protocol):
-    """A task as the graph shows it; `TaskFacts` is one."""
+    """What a graph needs to know about a task; `TaskFacts` fits."""
 
     @property
     def id(self) -> str: ...
@@ -23,7 +23,7 @@ class GraphNode(Protocol):
 
 
 def dot(nodes: Sequence[GraphNode], name: str = "plan") -> str:
-    """The graph in the language of Graphviz: an edge goes from a task to what comes after it."""
+    """The graph in the language of Graphviz. An edge leads from a dependency to its dependent."""
     lines = [f"digraph {_dot(name)} {{", "  rankdir=LR;", "  node [shape=box];"]
     for node in nodes:
         label = "\\n".join(_dot_text(each) for each in _label(node))
@@ -33,7 +33,7 @@ def dot(nodes: Sequence[GraphNode], name: str = "plan") -> str:
 
 
 def mermaid(nodes: Sequence[GraphNode]) -> str:
-    """The graph in the language of Mermaid. Ids may be anything, so nodes are numbered."""
+    """The graph in the language of Mermaid. Ids may contain anything, so nodes are numbered."""
     numbers: dict[str, str] = {}
     for task_id in (each for node in nodes for each in (node.id, *node.after)):
         numbers.setdefault(task_id, f"t{len(numbers)}")
@@ -67,5 +67,5 @@ def _dot_text(text: str) -> str:
 
 
 def _mermaid_text(text: str) -> str:
-    """Whatever Mermaid, Markdown or HTML could take for its own is written as its number."""
+    """Escape every character that means something to Mermaid, Markdown or HTML."""
     return re.sub(r"[^\w ./-]", lambda found: f"#{ord(found[0])};", text)

@@ -1,4 +1,4 @@
-"""A plan's dependencies as a tree: each task below what it comes after, with agent and claims."""
+"""The dependencies of a plan as a tree: each task below its dependency, with agent and claims."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from interlock.views.terminal.ascii_fallback import AsciiFallback
 from interlock.views.terminal.cells import column, fit_name
 
 _DEEP = 8
-"""Deeper than this, the guides of the levels in between are left out."""
+"""Beyond this depth, the guides of the outer levels are left out."""
 
 
 def tree(nodes: Sequence[GraphNode]) -> RenderableType:
-    """A task that comes after several is drawn below the last of them, which names the others."""
+    """The tree. A task with several dependencies is drawn below the last one and names them all."""
     if not nodes:
         return Text("no tasks", "dim")
     rows = list(_rows(nodes))
@@ -46,7 +46,7 @@ def _about(node: GraphNode) -> Iterator[tuple[str, str]]:
 
 
 def _rows(nodes: Sequence[GraphNode]) -> Iterator[tuple[str, str, GraphNode]]:
-    """Guide, name and task of each line. Nothing recurses: chains may be as long as they like."""
+    """Guide, name and task of each line. Not recursive, so a chain may be of any length."""
     known = {node.id: node for node in nodes}
     order = graph.topological({node.id: node.after for node in nodes})
     place = {task_id: number for number, task_id in enumerate(order)}
@@ -68,7 +68,7 @@ def _rows(nodes: Sequence[GraphNode]) -> Iterator[tuple[str, str, GraphNode]]:
 
 
 def _guide(above: tuple[bool, ...]) -> str:
-    """`above`: for each level, whether the task there is the last of its siblings."""
+    """The lines before a name. `above`: for each level, whether its task is the last sibling."""
     if not above:
         return ""
     skipped = max(0, len(above) - _DEEP)

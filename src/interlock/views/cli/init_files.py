@@ -1,4 +1,4 @@
-"""The files that `interlock init` writes: short, commented, and working as they are."""
+"""The files that `interlock init` writes: short, commented, and usable as they are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class CodingAgent(NamedTuple):
-    """A coding agent that is installed, and how to have it do one thing without questions."""
+    """A coding agent, and its command line for one prompt without questions."""
 
     name: str
     argv: tuple[str, ...]
@@ -27,42 +27,42 @@ _STAND_IN = CodingAgent("hello", ("sh", "-c", 'echo "I was asked to: $1"', "hell
 
 
 def installed_agents() -> list[CodingAgent]:
-    """The coding agents on this machine."""
+    """The coding agents that are installed on this machine."""
     return [each for each in _KNOWN if shutil.which(each.argv[0])]
 
 
 def project_file_text(root: Path, found: Sequence[CodingAgent]) -> str:
-    """A project file for what was found."""
+    """The text of a project file with these agents, or with a placeholder."""
     agents = "\n".join(_agent(each) for each in found or (_STAND_IN,))
     name = (found or (_STAND_IN,))[0].name
     where = "the environment, or .env" if (root / ".env").is_file() else "the environment"
     return f"""\
-# Who works in this folder, and within which limits. `interlock agents` shows it,
-# `interlock doctor` checks it; docs/plan.md has every field.
+# The agents of this folder and their limits. `interlock agents` lists them,
+# `interlock doctor` checks them; docs/plan.md describes every field.
 
-max_parallel: 4                   # so many attempts at once
-defaults: {{agent: {name}}}         # who does `interlock run "some text"`
+max_parallel: 4                   # maximum number of concurrent attempts
+defaults: {{agent: {name}}}         # the agent of `interlock run "some prompt"`
 
 agents:
 {agents}
 # A Python function is an agent too:
 #   reviewer:
-#     python: tools.review:main   # module:function, found from this folder
+#     python: tools.review:main   # module:function, importable from this folder
 
-# protected: [".github/**"]       # nobody may claim these for writing
-# capacity: {{gpu: 1}}              # counted things; tasks say `uses: gpu`
+# protected: [".github/**"]       # no task may claim these for writing
+# capacity: {{gpu: 1}}              # counted resources; tasks claim them with `uses: gpu`
 # limits:
-#   openai: {{requests: 60/min}}    # shared by all who say `uses: openai`
+#   openai: {{requests: 60/min}}    # shared by all tasks with `uses: openai`
 # secrets: [DEPLOY_KEY]           # names only: values come from {where}
 """
 
 
 def plan_file_text(found: Sequence[CodingAgent]) -> str:
-    """A plan of three tasks, two of which run side by side."""
+    """The text of a plan of three tasks, two of which run side by side."""
     name = (found or (_STAND_IN,))[0].name
     return f"""\
-# What is to be done. Two tasks whose `writes` meet never run at the same time.
-# `interlock check plan.yaml` looks it through; `interlock run plan.yaml` does it.
+# The tasks. Two tasks whose `writes` overlap never run at the same time.
+# Check this file with `interlock check plan.yaml`; run it with `interlock run plan.yaml`.
 
 defaults:
   agent: {name}
@@ -77,7 +77,7 @@ tasks:
     writes: CHANGELOG.md
   guide:
     prompt: |
-      Write the user guide in docs/guide.md. This is what the outline's author said:
+      Write the user guide in docs/guide.md. The author of the outline says:
       {{{{outline.output}}}}
     writes: docs/guide.md
 """
@@ -88,11 +88,11 @@ def _agent(found: CodingAgent) -> str:
     return f"""\
   {found.name}:
     command: [{argv}]
-    # owns: ["src/**"]            # claimed when a task does not say what it writes;
-                                  # without it that is the whole folder
-    # instances: 1                # so many at once
+    # owns: ["src/**"]            # claimed by tasks without `writes`;
+                                  # without `owns` they claim the whole folder
+    # instances: 1                # how many may run at once
     # timeout: 20m
-    # secrets: [OPENAI_API_KEY]   # programs see few variables; name those that it needs
+    # secrets: [OPENAI_API_KEY]   # environment variables that it may see
 """
 
 

@@ -1,4 +1,4 @@
-"""How the last run of a project stands: from its coordinator if there is one, else the journal."""
+"""The last run of a project, read from its journal, while it goes on and afterwards."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from interlock.service.run_request import NAMESPACE, from_record
 
 
 @contextmanager
-def last_run(place: ProjectFolder) -> Iterator[tuple[Reader, Run]]:
+def last_run(folder: ProjectFolder) -> Iterator[tuple[Reader, Run]]:
     """The journal, and the run that was started last."""
-    with place.reader() as reader:
+    with folder.reader() as reader:
         run = reader.last_run()
         if run is None:
-            raise UsageError(f"nothing has run in {place.root} yet")
+            raise UsageError(f"nothing has run in {folder.root} yet; start with `interlock run`")
         yield reader, run
 
 
 class FollowedRun:
-    """The last run of a project, read on as it is written."""
+    """The last run of a project. Each call reads what has been written to the journal since."""
 
-    def __init__(self, place: ProjectFolder, reader: Reader, run: Run) -> None:
-        self._place = place
+    def __init__(self, folder: ProjectFolder, reader: Reader, run: Run) -> None:
+        self._folder = folder
         self._reader = reader
         self._run = run
         request = from_record(reader.record(NAMESPACE, run.id))
@@ -41,13 +41,13 @@ class FollowedRun:
         self.fold = RunFold(run.id, run.started_at, plan=title)
 
     def facts(self) -> RunFacts:
-        """How it stands now."""
-        active = self._place.is_active()
+        """The facts of the run at this moment."""
+        active = self._folder.is_active()
         self.fold.take(self._reader.all_events(self._run, self.fold.last))
         return self.fold.facts(time.time(), active=active)
 
     def events(self, since: int = 0) -> Iterator[Event]:
-        """What happened after an event, and what happens, until nothing more will come."""
+        """The events after a number, then those that happen, until no more will come."""
         pause = Flag()
         while True:
             over = self.is_over()
@@ -59,27 +59,27 @@ class FollowedRun:
             pause.wait(PAUSE)
 
     def lines(self, task_id: str, since: int = 0) -> Iterator[tuple[int, str]]:
-        """What a task has logged after an event, each with the number of its own."""
+        """The lines that a task has logged after an event, each with the number of its event."""
         for event in self._reader.all_events(self._run, since):
             if event.kind is Kind.LOGGED and event.task_id == task_id:
                 yield event.number, event.fields.get("line", "")
 
     def is_over(self) -> bool:
-        """Whether nothing more will come: the run is closed, or nobody carries it out.
+        """Whether no more events will come: the run is closed, or no process carries it out.
 
-        Ask before you read on: what was written until then is all there is.
+        Call this before reading: only then is the journal known to be complete.
         """
-        return not self._reader.run(self._run.id).is_open or not self._place.is_active()
+        return not self._reader.run(self._run.id).is_open or not self._folder.is_active()
 
 
-def facts_of(place: ProjectFolder) -> RunFacts:
-    """How the last run stands."""
-    with last_run(place) as (reader, run):
-        return FollowedRun(place, reader, run).facts()
+def facts_of(folder: ProjectFolder) -> RunFacts:
+    """The facts of the last run."""
+    with last_run(folder) as (reader, run):
+        return FollowedRun(folder, reader, run).facts()
 
 
 def task_of(facts: RunFacts, task_id: str) -> TaskFacts:
-    """One task; an error that names similar ones if there is none."""
+    """One task of a run. Raises UnknownTask, with similar ids, if there is none."""
     for task in facts.tasks:
         if task_id in (task.id, task.retry_of):
             return task
@@ -91,7 +91,7 @@ def task_of(facts: RunFacts, task_id: str) -> TaskFacts:
 
 
 def explain_offline(facts: RunFacts, task_id: str) -> Explanation:
-    """Why a task of a run that nobody carries out does not go on."""
+    """Why a task is waiting, as far as the journal of a run without a coordinator tells."""
     task = task_of(facts, task_id)
     began = facts.started_at
     reasons: list[Reason] = []
@@ -103,7 +103,7 @@ def explain_offline(facts: RunFacts, task_id: str) -> Explanation:
         )
         last = max((each.since for each in facts.tasks), default=began)
         reasons.append(NoCoordinator(facts.run_id, last - began))
-    help_ = ("interlock run --resume",) if reasons else ()
+    suggestions = ("interlock run --resume",) if reasons else ()
     return Explanation(
-        task.id, task.state, task.since - began, tuple(reasons), None, help_, facts.at - began
+        task.id, task.state, task.since - began, tuple(reasons), None, suggestions, facts.at - began
     )

@@ -1,4 +1,4 @@
-"""What can be told of tasks before anything starts: who cannot run beside whom, and why."""
+"""Which tasks of a plan cannot run at the same time, and why: known before anything starts."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from interlock.model.task import Task
 from interlock.plan.records import Plan
 
 _MOST = 200
-"""So many pairs are worth telling."""
+"""The maximum number of pairs that are listed."""
 COMPARED = 1_000
-"""Of so many tasks each is compared with each: of more it would take long, and much memory."""
+"""How many tasks are compared, each with each. More would take too long and too much memory."""
 
 
 class PlanConflict(NamedTuple):
@@ -27,11 +27,11 @@ class PlanConflict(NamedTuple):
     one: str
     other: str
     about: str
-    """What they both want."""
+    """What both of them claim."""
 
 
 def find_conflicts(tasks: Sequence[Task], capacity: Mapping[str, int]) -> list[PlanConflict]:
-    """Every two tasks that would otherwise run side by side, and what keeps them apart."""
+    """Every pair of tasks that could run together but for their claims, with the reason."""
     compared = tasks[:COMPARED]
     bits = {task.id: 1 << number for number, task in enumerate(compared)}
     before = _ancestors(tasks, bits)
@@ -53,7 +53,7 @@ def find_conflicts(tasks: Sequence[Task], capacity: Mapping[str, int]) -> list[P
 
 
 def plan_json(plan: Plan, tasks: Sequence[Task], found: Sequence[PlanConflict]) -> dict[str, Any]:
-    """A plan as facts."""
+    """A plan as JSON."""
     return {
         "plan": plan.name,
         "tasks": [
@@ -74,7 +74,7 @@ def plan_json(plan: Plan, tasks: Sequence[Task], found: Sequence[PlanConflict]) 
 
 
 class GraphTask(NamedTuple):
-    """A task as a graph shows it."""
+    """A task as a node of a graph."""
 
     id: str
     after: tuple[str, ...]
@@ -83,7 +83,7 @@ class GraphTask(NamedTuple):
 
 
 def nodes(tasks: Sequence[Task]) -> list[GraphTask]:
-    """Tasks for a graph."""
+    """The tasks as nodes of a graph."""
     return [
         GraphTask(
             task.id, task.after, task.labels.get(AGENT_LABEL, ""), tuple(map(said, task.claims))
@@ -97,12 +97,12 @@ def _about(one: Claim, other: Claim, capacity: Mapping[str, int]) -> str | None:
     if clash is None:
         return None
     if one.is_path:
-        return f"{said(one)} and {said(other)} both mean {clash.witness}"
-    return f"both use {clash.witness}, of which there is not enough for two"
+        return f"{said(one)} and {said(other)} both match {clash.witness}"
+    return f"both use {clash.witness}, and there is not enough of it for both"
 
 
 def _ancestors(tasks: Sequence[Task], bits: Mapping[str, int]) -> dict[str, int]:
-    """For each task the bits of all that comes before it. Tasks may be listed in any order."""
+    """For each task, the bits of all its dependencies, direct and indirect."""
     found: dict[str, int] = {}
     after = {task.id: task.after for task in tasks}
     for each in TopologicalSorter(after).static_order():

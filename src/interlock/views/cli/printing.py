@@ -1,4 +1,4 @@
-"""Words and facts: what is said goes to standard output, complaints go to standard error."""
+"""Output of commands: text and JSON to standard output, complaints to standard error."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from interlock.views.terminal.console import make_console
 
 
 def say(words: str) -> None:
-    """Say something to people."""
+    """Print a line for people."""
     make_console().print(AsciiFallback(Text(safe_text.line(words))), soft_wrap=True)
 
 
 def print_json(facts: Any) -> None:
-    """Facts for programs: one document, in ASCII, so that a terminal takes nothing for its own."""
+    """Print one JSON document, in ASCII: it cannot contain control sequences of a terminal."""
     print(json.dumps(facts, indent=2))
 
 
 def complain(words: str) -> None:
-    """Say what went wrong."""
+    """Print what went wrong."""
     console = make_console(stderr=True)
     console.print(Text("interlock:", "bold red"), end=" ")
     for line in safe_text.lines(words):

@@ -1,4 +1,4 @@
-"""The agents of a project, for a table and as JSON."""
+"""The agents of a project, as rows of a table and as JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from interlock.views.cli.agents_table import AgentRow
 
 
 def agent_row(spec: AgentSpec) -> AgentRow:
-    """An agent for people."""
+    """An agent as a row of the table."""
     return AgentRow(
         spec.name,
         _runs(spec),
@@ -20,17 +20,17 @@ def agent_row(spec: AgentSpec) -> AgentRow:
         "" if spec.workspace == "shared" else spec.workspace,
         "" if spec.guard == "none" else spec.guard,
         tuple(str(each) for each in spec.uses if not each.resource.startswith("agent:")),
-        "" if is_there(spec) else "not installed",
+        "" if is_installed(spec) else "not installed",
     )
 
 
 def agent_json(spec: AgentSpec) -> dict[str, Any]:
-    """An agent for programs."""
+    """An agent as JSON."""
     return {
         "name": spec.name,
         "kind": "python" if spec.command is None else "command",
         "runs": _runs(spec),
-        "installed": is_there(spec),
+        "installed": is_installed(spec),
         "owns": list(spec.owns),
         "instances": spec.instances,
         "uses": [str(each) for each in spec.uses],
@@ -42,8 +42,8 @@ def agent_json(spec: AgentSpec) -> dict[str, Any]:
     }
 
 
-def is_there(spec: AgentSpec) -> bool:
-    """Whether the program of an agent is installed; a Python agent is looked at by `doctor`."""
+def is_installed(spec: AgentSpec) -> bool:
+    """Whether the program of an agent is installed. Python agents are checked by `doctor`."""
     return spec.command is None or shutil.which(spec.command.argv[0]) is not None
 
 

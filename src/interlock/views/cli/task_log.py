@@ -1,4 +1,4 @@
-"""What a task has printed: the file of its attempt, or the lines that a Python agent logged."""
+"""What a task has printed: the log file of an attempt, or the lines that a Python agent logged."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from interlock.views.terminal import safe_text
 
 _BLOCK = 1 << 16
 _KNOWN = 4096
-"""So many bytes of what was seen last are enough to find them again."""
+"""How many of the bytes read last are kept, to find the same position in a replaced file."""
 _PAUSE = 0.1
-"""Seconds between two looks at a file that grows."""
+"""Seconds between two reads of a growing file."""
 
 
 def read_log(
     place: ProjectFolder, following: FollowedRun, task_id: str, attempt: int | None, out: TextIO
 ) -> None:
-    """Print what there is."""
+    """Print what a task has printed so far."""
     kept = following.fold.logs(task_id)
     if attempt is not None and attempt not in kept:
         known = ", ".join(map(str, kept)) or "none"
-        raise UsageError(f"{task_id} has no log of attempt {attempt}; there is: {known}")
+        raise UsageError(f"{task_id} has no log of attempt {attempt}; it has logs of: {known}")
     if not kept:
         if not _Lines(following, task_id).copy(out):
             task = task_of(following.facts(), task_id)
@@ -40,7 +40,7 @@ def read_log(
 
 
 def follow_log(place: ProjectFolder, following: FollowedRun, task_id: str, out: TextIO) -> None:
-    """Print what there is and what comes, through all attempts, until the task has ended."""
+    """Print what a task prints, in all its attempts, until it has ended."""
     lines = _Lines(following, task_id)
     shown: dict[int, _Tail] = {}
     pause = Flag()
@@ -60,10 +60,10 @@ def follow_log(place: ProjectFolder, following: FollowedRun, task_id: str, out: 
 
 
 class _Tail:
-    """A file that grows, from its beginning on. One that was removed is empty.
+    """Reads a growing file from its beginning. A file that was removed is empty.
 
-    A log that became too long is replaced by a shorter one. What we have seen last is in it, so
-    that is where to go on.
+    A log that has become too long is replaced by a shorter one. The new file contains what was read
+    last, and reading continues there.
     """
 
     def __init__(self, path: Path) -> None:
@@ -81,12 +81,12 @@ class _Tail:
             self._file.close()
 
     def copy(self, out: TextIO, *, last: bool = False) -> None:
-        """Print the lines that were not printed yet; the `last` one may have no end."""
+        """Print new lines; with `last`, also an unfinished line at the end."""
         while block := self._read():
             *lines, self._rest = (self._rest + self._decoder.decode(block)).split("\n")
             for line in lines:
                 _print(line, out)
-            while len(self._rest) > safe_text.LIMIT:  # a line without an end is shown in pieces
+            while len(self._rest) > safe_text.LIMIT:  # a very long line is printed in pieces
                 _print(self._rest[: safe_text.LIMIT], out)
                 self._rest = self._rest[safe_text.LIMIT :]
         if last and self._rest:
@@ -101,7 +101,7 @@ class _Tail:
         return block
 
     def _read_replaced(self) -> bytes:
-        """From the file that has the name now, if that is another one."""
+        """Continue in the file that has the name now, if it is another one."""
         assert self._file is not None
         try:
             newer = self._path.open("rb")
@@ -113,15 +113,15 @@ class _Tail:
         self._file.close()
         self._file = newer
         found = newer.read().rfind(self._seen)
-        if found < 0:  # it was replaced more than once between two looks
+        if found < 0:  # it was replaced more than once since the last read
             newer.seek(0, os.SEEK_END)
-            return b"\n[... some of it was too fast to be followed ...]\n"
+            return b"\n[... some lines were missed: the output came too fast ...]\n"
         newer.seek(found + len(self._seen))
         return newer.read(_BLOCK)
 
 
 class _Lines:
-    """What a Python agent logs."""
+    """The lines that a Python agent logs."""
 
     def __init__(self, following: FollowedRun, task_id: str) -> None:
         self._following = following
@@ -129,7 +129,7 @@ class _Lines:
         self._last = 0
 
     def copy(self, out: TextIO) -> bool:
-        """Print what was not printed yet; whether there ever was anything."""
+        """Print new lines; return whether there has been any line at all."""
         for number, line in self._following.lines(self._task_id, self._last):
             _print(line, out)
             self._last = number

@@ -1,4 +1,4 @@
-"""The last step before a terminal: what it cannot spell is spelt otherwise, in as many cells."""
+"""Replaces characters that a terminal cannot encode, in the same number of cells."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 _OURS = str.maketrans("●○↻·✓✗⊘–◌…━─│├└╰×→▸", ">o~.+x/-o.=-|+++x>>")
-"""Our own marks and lines in ASCII."""
+"""The marks and lines that Interlock draws, in ASCII."""
 
 
 class AsciiFallback:
-    """A renderable in characters that the terminal knows, without blanks at the ends of lines."""
+    """A renderable in characters that the terminal can encode, without trailing blanks."""
 
     def __init__(self, renderable: RenderableType) -> None:
         self.renderable = renderable
@@ -24,22 +24,22 @@ class AsciiFallback:
                 line.pop()
             for number, (text, style, control) in enumerate(line, start=1):
                 text = text.rstrip() if number == len(line) else text
-                text = spelled(text, options.encoding) if options.ascii_only else text
+                text = encodable(text, options.encoding) if options.ascii_only else text
                 yield Segment(text, style, control)
             yield Segment.line()
 
 
-def spelled(text: str, encoding: str) -> str:
-    """The text in characters of an encoding; a question mark for each cell of any other one."""
+def encodable(text: str, encoding: str) -> str:
+    """The text in characters of an encoding; others become question marks, one per cell."""
     text = text.translate(_OURS)
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
-        return "".join(_spelled(each, encoding) for each in text)
+        return "".join(_encodable(each, encoding) for each in text)
     return text
 
 
-def _spelled(character: str, encoding: str) -> str:
+def _encodable(character: str, encoding: str) -> str:
     try:
         character.encode(encoding)
     except UnicodeEncodeError:

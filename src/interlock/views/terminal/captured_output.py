@@ -1,4 +1,4 @@
-"""What is printed while the terminal is taken over is kept, and comes out afterwards."""
+"""Captures what is printed while the live view has the terminal, and prints it afterwards."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from collections.abc import Iterable
 from typing import IO, TextIO, cast
 
 _MOST = 1_000_000
-"""Characters that are kept of each stream: the last ones."""
+"""How many characters of each stream are kept: the last ones."""
 
 
 class CapturedOutput:
-    """Holds back standard output and error of this process."""
+    """Captures standard output and standard error of this process from now on."""
 
     def __init__(self) -> None:
         self._streams = _Stream(sys.stdout), _Stream(sys.stderr)
         sys.stdout, sys.stderr = (cast(TextIO, each) for each in self._streams)
 
     def release(self) -> None:
-        """Put the real streams back, unless somebody has put others there, and print."""
+        """Put the real streams back, unless they have been replaced meanwhile, and print."""
         out, err = self._streams
         if sys.stdout is cast(TextIO, out):
             sys.stdout = out.stream
@@ -32,7 +32,7 @@ class CapturedOutput:
 
 
 class _Stream(io.TextIOBase):
-    """Stands in for a stream. What is written to it later on, by whoever has kept it, goes on."""
+    """Replaces a stream. After the release, what is written to it is passed on."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -42,7 +42,7 @@ class _Stream(io.TextIOBase):
 
     @property
     def rich_proxied_file(self) -> IO[str]:
-        """Rich looks here for the real one."""
+        """The real stream, for Rich."""
         return self.stream
 
     @property
@@ -71,11 +71,11 @@ class _Stream(io.TextIOBase):
 
     def release(self) -> None:
         kept, self._kept = self._kept, None
-        with contextlib.suppress(OSError):  # nobody is there any more to read it
+        with contextlib.suppress(OSError):  # the reader is gone
             self._print(kept or ())
 
     def _print(self, kept: Iterable[str]) -> None:
         if self._lost:
-            self.stream.write(f"({self._lost} characters that were printed are left out)\n")
+            self.stream.write(f"({self._lost} characters of output are omitted)\n")
         self.stream.write("".join(kept))
         self.stream.flush()

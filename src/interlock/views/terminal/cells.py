@@ -1,4 +1,4 @@
-"""Text in the cells of a terminal: never wider than its place, no character cut in half."""
+"""Fits text to the cells of a terminal: never too wide, and no character is cut in half."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ELLIPSIS = "…"
 
 
 def fit(text: str, width: int) -> str:
-    """A harmless line of at most so many cells; an ellipsis says that there was more."""
+    """The text as a safe line of at most `width` cells; an ellipsis marks what was cut off."""
     text = safe_text.line(text)
     if cell_len(text) <= width:
         return text
@@ -21,7 +21,7 @@ def fit(text: str, width: int) -> str:
 
 
 def fit_name(text: str, width: int) -> str:
-    """The same for a name, with the ellipsis inside: names often differ in their ends only."""
+    """Like `fit`, with the ellipsis inside: names often differ only at the end."""
     text = safe_text.line(text)
     if cell_len(text) <= width or width < 12:
         return fit(text, width)
@@ -30,13 +30,13 @@ def fit_name(text: str, width: int) -> str:
 
 
 def column(text: str, width: int) -> str:
-    """A name in exactly so many cells."""
+    """A name in exactly `width` cells."""
     fitted = fit_name(text, width)
     return fitted + " " * (width - cell_len(fitted))
 
 
 def shown(text: str, style: str = "") -> Text:
-    """A harmless text for a place that can grow or wrap."""
+    """The text as a safe line of any width."""
     return Text(safe_text.line(text), style)
 
 
@@ -46,7 +46,7 @@ def joined(parts: list[Text], gap: str = "  ") -> Text:
 
 
 def spread(left: Text, right: Text, width: int) -> Text:
-    """Two texts at both ends of a line. Where there is no room for both, the right one goes."""
+    """Two texts at both ends of a line; without room for both, only the left one."""
     room = width - left.cell_len - right.cell_len
     if room < 2:
         return cut(left, width)
@@ -54,7 +54,7 @@ def spread(left: Text, right: Text, width: int) -> Text:
 
 
 def cut(text: Text, width: int) -> Text:
-    """A styled line of at most so many cells."""
+    """A styled line of at most `width` cells."""
     if text.cell_len <= width:
         return text
     kept = _head(text.plain, width - 1).rstrip(f" {ELLIPSIS}")
@@ -70,7 +70,7 @@ def _head(text: str, width: int) -> str:
 
 
 def _tail(text: str, width: int) -> str:
-    """The longest end that fits. Accents stay with what they belong to."""
+    """The longest end that fits. Combining characters stay with their base."""
     start = len(text)
     while start and cell_len(text[start - 1 :]) <= width:
         start -= 1

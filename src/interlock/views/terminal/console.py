@@ -1,4 +1,4 @@
-"""Which terminal there is, and what can be shown in it."""
+"""The console: what kind of terminal it is, and what happens when it goes away."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from rich.console import Console
 
 class _Console(Console):
     def on_broken_pipe(self) -> NoReturn:
-        """Rich would end the program with 1, and a run that went well would seem to have failed."""
+        """Rich would exit with code 1, and a successful run would seem to have failed."""
         raise BrokenPipeError
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """A console that takes text as it is: nothing in it is markup, emoji codes or highlighted.
+    """A console that prints text as it is: no markup, no emoji codes, no highlighting.
 
-    Colours and NO_COLOR are Rich's business.
+    Rich handles colours and NO_COLOR.
     """
     return _Console(stderr=stderr, markup=False, emoji=False, highlight=False)
 
 
 def replace_unencodable() -> None:
-    """What a stream cannot encode must end neither a run nor a look at it."""
+    """Let standard streams replace what they cannot encode, instead of raising an error."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
 
 
 def can_be_live(console: Console, environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether a live view is of use: somebody may be looking, at a terminal that can be drawn on.
+    """Whether a live view makes sense: the output is a terminal that can be drawn on, and not CI.
 
-    NO_COLOR asks for no colours, not for no view: nothing in it is said by colour alone.
+    NO_COLOR does not disable it: no information is given by colour alone.
     """
     return console.file.isatty() and not console.is_dumb_terminal and not environ.get("CI")
 
 
 @contextlib.contextmanager
 def ignore_broken_pipe() -> Iterator[None]:
-    """Whoever read our output may have left, or closed the window: what is done goes on."""
+    """Continue if the reader of the output has left or the window was closed."""
     try:
         yield
     except OSError:
@@ -51,7 +51,7 @@ def ignore_broken_pipe() -> Iterator[None]:
 
 
 def discard_output() -> None:
-    """From now on output goes nowhere. Python would complain about what is left of it at exit."""
+    """Discard all further output. Otherwise Python complains at exit about what is left of it."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""Events of a run, as lines for people and as JSON for programs."""
+"""Events of a run as lines of text and as JSON."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from interlock.model.task import Task
 
 _LONGEST = 200
 _INTERNAL = frozenset({"task_id", "token", "grant", "request", "chance", "gone", "kernel", "epoch"})
-"""For programs, which get it with --json."""
+"""Fields that only `--json` shows."""
 
 
 def line_of(event: Event) -> str:
-    """Number, time, what happened to which task, and the details that fit."""
+    """Number, time, kind, task and details of an event."""
     at = event.time.astimezone().strftime("%H:%M:%S.%f")[:-3]
     return f"{event.number:>6}  {at}  {event.kind:<13}  {event.task_id:<20}  {_details(event)}"
 
 
 def event_json(event: Event) -> dict[str, Any]:
-    """An event under names that stay; what `data` has depends on the kind."""
+    """An event as JSON, under names that do not change; `data` depends on the kind."""
     return {
         "number": event.number,
         "at": event.at,
@@ -48,7 +48,7 @@ def _matters(name: str, value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """The value in terms of what JSON has."""
+    """The value in terms of JSON."""
     if isinstance(value, Enum):
         return value.value
     if value is None or isinstance(value, str | int | float | bool):

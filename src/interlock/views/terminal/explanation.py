@@ -1,4 +1,4 @@
-"""Why a task waits, for people: every reason in a sentence, and what would help."""
+"""The output of `interlock why`: every reason as a sentence, and suggestions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from interlock.views.terminal.state_styles import STYLES
 
 
 def render_explanation(explanation: Explanation, task: TaskFacts | None = None) -> RenderableType:
-    """The whole answer to `interlock why`; `task` says how it ended, if it has."""
+    """The whole explanation; `task` says how the task ended, if it has."""
     look = STYLES[explanation.state]
     name = safe_text.line(explanation.task_id), "bold"
     age = describe_state(explanation.state, explanation.at - explanation.since)

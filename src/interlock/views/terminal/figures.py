@@ -1,4 +1,4 @@
-"""How times, tokens and money are written."""
+"""Formats times, tokens and money."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from interlock.model.duration import span
 
 
 def clock(seconds: float) -> str:
-    """A time that runs: `0:07`, `12:04`, `1:02:04`, `3d 04h`. It keeps its place on a line."""
+    """A running time, in a stable width: `0:07`, `12:04`, `1:02:04`, `3d 04h`."""
     whole = int(max(0.0, seconds))
     minutes, second = divmod(whole, 60)
     hours, minute = divmod(minutes, 60)
@@ -16,7 +16,7 @@ def clock(seconds: float) -> str:
 
 
 def about(seconds: float) -> str:
-    """A forecast, no finer than it can be meant: `about 20 s`, `about 4 min`."""
+    """An estimate, rounded to its accuracy: `about 20 s`, `about 4 min`."""
     if seconds >= 3600:
         step = 300
     elif seconds >= 90:
@@ -36,7 +36,7 @@ def tokens(count: int) -> str:
 
 
 def money(cost: float) -> str:
-    """What agents say they cost, which is an estimate: `$0.42`."""
+    """A cost as agents report it: `$0.42`."""
     return f"${cost:,.2f}" if cost >= 0.01 else f"${cost:.4f}"
 
 

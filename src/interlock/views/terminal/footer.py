@@ -1,22 +1,22 @@
-"""The last lines of the live view: how far the run is, in counts that add up, and in time."""
+"""The footer of the live view: a bar, counts that add up, and times."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from rich.text import Text
 
 from interlock.journal.state.run_facts import RunFacts
 from interlock.model.duration import span
+from interlock.plan.records import GRACE
 from interlock.views.terminal import figures
 from interlock.views.terminal.cells import cut, joined, spread
 from interlock.views.terminal.state_styles import STOPPING, STYLES
 
 Hints = tuple[str, ...]
-"""What Ctrl-C does, from the longest way to say it to the shortest."""
-DRAINS: Hints = ("Ctrl-C gives what runs its grace, then stops", "Ctrl-C drains")
-STOPS: Hints = ("Ctrl-C again stops what runs at once", "Ctrl-C stops")
-LEAVES: Hints = ("Ctrl-C ends the watching, not the run", "Ctrl-C leaves")
+"""What Ctrl-C does, from the longest wording to the shortest."""
+STOPS: Hints = ("Ctrl-C again: stop at once", "Ctrl-C: stop now")
+LEAVES: Hints = ("Ctrl-C: stop watching; the run continues", "Ctrl-C: stop watching")
 
 _BAR = (
     (("succeeded",), "green"),
@@ -27,7 +27,7 @@ _BAR = (
 
 
 def bar(facts: RunFacts, width: int) -> Text:
-    """All tasks as one line: what has ended, and how; what runs; what is to come."""
+    """All tasks as one line: ended ones by outcome, running ones, the rest."""
     total = facts.progress.total
     drawn, reached, at = Text(" "), 0, 0
     room = max(0, width - 2)
@@ -40,10 +40,10 @@ def bar(facts: RunFacts, width: int) -> Text:
 
 
 def counts(facts: RunFacts, width: int) -> Text:
-    """How many tasks are in which state: in words, with marks, in three groups, as it fits."""
+    """How many tasks are in each state: in words, as marks or in three groups, as space allows."""
     progress = facts.progress
     to_come = progress.total - progress.ended - progress.running
-    groups = f"{progress.ended} ended, {progress.running} running, {to_come} to come"
+    groups = f"{progress.ended} ended, {progress.running} running, {to_come} to go"
     least = Text(f" {progress.ended} of {progress.total} ended")
     for parts in (list(_words(facts)), list(_marks(facts)), [Text(groups)]):
         line = Text.assemble(" ", joined(parts))
@@ -59,7 +59,7 @@ def _words(facts: RunFacts) -> Iterator[Text]:
         if count:
             yield Text.assemble((look.mark, look.style), f" {count} {look.word}")
     if facts.progress.zombies:
-        # Attempts, not tasks: they are no part of the sum.
+        # These are attempts, not tasks: they are not part of the sum.
         yield Text(f"({facts.progress.zombies} {STOPPING.word})", STOPPING.style)
 
 
@@ -75,12 +75,12 @@ def _marks(facts: RunFacts) -> Iterator[Text]:
 
 
 def times(facts: RunFacts, left: float | None, width: int, hints: Hints | None = None) -> Text:
-    """Elapsed, how much longer, saved, spent; and what Ctrl-C does."""
+    """Elapsed, remaining and saved time, cost, and what Ctrl-C does."""
     line = Text.assemble(" ", (figures.clock(facts.duration), "bold"))
     for part in _figures(facts, left):
         if line.cell_len + 2 + part.cell_len <= width:
             line.append("  ").append_text(part)
-    for hint in _hints(facts) if hints is None else hints:
+    for hint in RUN_HINTS(facts) if hints is None else hints:
         if line.cell_len + 3 + len(hint) <= width:
             return spread(line, Text(f"{hint} ", "dim"), width)
     return cut(line, width)
@@ -98,7 +98,21 @@ def _figures(facts: RunFacts, left: float | None) -> Iterator[Text]:
         yield Text(figures.tokens(tokens))
 
 
-def _hints(facts: RunFacts) -> Hints:
-    if facts.ended_at is not None or not facts.active:
-        return ()
-    return STOPS if facts.draining else DRAINS
+def run_hints(grace: float) -> Callable[[RunFacts], Hints]:
+    """What Ctrl-C does to a run whose attempts have `grace` seconds to finish."""
+    drains: Hints = (
+        f"Ctrl-C: let running tasks finish (up to {span(grace)}), then stop",
+        "Ctrl-C: finish, then stop",
+        "Ctrl-C stops",
+    )
+
+    def hints(facts: RunFacts) -> Hints:
+        if facts.ended_at is not None or not facts.active:
+            return ()
+        return STOPS if facts.draining else drains
+
+    return hints
+
+
+RUN_HINTS = run_hints(GRACE)
+"""What Ctrl-C does to a run with the default grace."""

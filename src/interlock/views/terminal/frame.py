@@ -1,4 +1,4 @@
-"""The live view at one moment: lines that fill a terminal of any size exactly."""
+"""One frame of the live view: lines that exactly fill a terminal of any size."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from interlock.model.outcome import State
 from interlock.model.why import Explanation
 from interlock.views.terminal import footer, task_rows
 from interlock.views.terminal.cells import cut, fit, fit_name, spread
+from interlock.views.terminal.figures import plural
 from interlock.views.terminal.reasons import summarize
 from interlock.views.terminal.row_allocation import RowDemand, allocate_rows
 from interlock.views.terminal.running_rows import RunningRows
@@ -21,14 +22,14 @@ from interlock.views.terminal.state_styles import STYLES
 Why = Callable[[str], Explanation | None]
 
 _HEADINGS = 12
-"""Rows from which on parts have headings; below, marks have to do."""
+"""With fewer rows than this, parts have no headings."""
 _AIR = 13
-"""Rows beside the lanes from which on there are empty lines between the parts."""
+"""With fewer rows than this besides those of running tasks, there are no blank lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part of the view: how much of it there is, and how so many rows of it are drawn."""
+    """One part of the view: its size, and how a number of its rows is drawn."""
 
     title: str
     size: int
@@ -36,7 +37,7 @@ class Part:
     enough: int
     draw: Callable[[int], Iterator[Text]]
     count: int | None = None
-    """What the heading counts, if that is not the rows."""
+    """The number in the heading, if it is not the number of rows."""
     hint: str = ""
     heading: bool = True
 
@@ -47,32 +48,32 @@ def frame(
     width: int,
     height: int,
     *,
-    lanes: Sequence[TaskFacts | None] | None = None,
+    running_rows: Sequence[TaskFacts | None] | None = None,
     left: float | None = None,
     hints: footer.Hints | None = None,
 ) -> list[Text]:
-    """Exactly `height` lines of at most `width` cells. `why` is asked for visible rows only."""
+    """Exactly `height` lines of at most `width` cells. `why` is called for visible rows only."""
     if width < 1 or height < 1:
         return []
     last = _footer(facts, footer.times(facts, left, width, hints), width, height)
     first = [_header(facts, width)] if height > 3 else []
     room = height - len(first) - len(last)
-    lanes = RunningRows().place(facts.tasks) if lanes is None else lanes
+    running_rows = RunningRows().place(facts.tasks) if running_rows is None else running_rows
     air = room >= _AIR + max(facts.slots, 4)
-    middle = _middle(_parts(facts, why, width, lanes), width, room, air)
+    middle = _middle(_parts(facts, why, width, running_rows), width, room, air)
     return [*first, *middle, *[Text()] * (room - len(middle)), *last]
 
 
 def _header(facts: RunFacts, width: int) -> Text:
     name = fit_name(facts.plan or "interlock", max(1, width - 2))
     left = Text.assemble(" ", (name, "bold"))
-    state, style = f"{facts.slots} slots" if facts.slots else "", "dim"
+    state, style = plural(facts.slots, "slot") if facts.slots else "", "dim"
     if facts.ended_at is not None:
         state, style = "ended", "bold"
     elif not facts.active:
-        state, style = "nobody carries this run out now", "bold yellow"
+        state, style = "interrupted", "bold yellow"
     elif facts.draining:
-        state, style = "stopping: what runs may finish", "bold yellow"
+        state, style = "stopping: running tasks may finish", "bold yellow"
     elif facts.paused:
         state, style = "paused", "bold yellow"
     run = Text(fit(f"run {facts.run_id}", 30), "dim") if facts.run_id else Text()
@@ -87,8 +88,10 @@ def _footer(facts: RunFacts, times: Text, width: int, height: int) -> list[Text]
     return [footer.bar(facts, width), *lines] if height >= 10 else lines[:height]
 
 
-def _parts(facts: RunFacts, why: Why, width: int, lanes: Sequence[TaskFacts | None]) -> list[Part]:
-    """In the order of their worth, which is also that on the screen."""
+def _parts(
+    facts: RunFacts, why: Why, width: int, running_rows: Sequence[TaskFacts | None]
+) -> list[Part]:
+    """The parts, most important first; this is also their order on the screen."""
     columns = task_rows.Columns.of(facts.tasks, facts.duration, width)
     asks = [task for task in facts.tasks if task.state is State.NEEDS_YOU and not task.stopping]
     waits = [task for task in facts.tasks if task.state in (State.WAITING, State.RETRYING)]
@@ -113,10 +116,10 @@ def _parts(facts: RunFacts, why: Why, width: int, lanes: Sequence[TaskFacts | No
         ),
         Part(
             "Running",
-            len(lanes),
+            len(running_rows),
             *(3, max(4, facts.slots)),
-            lambda count: (task_rows.running(task, columns, now) for task in lanes[:count]),
-            sum(task is not None for task in lanes),
+            lambda count: (task_rows.running(task, columns, now) for task in running_rows[:count]),
+            sum(task is not None for task in running_rows),
         ),
         Part("Waiting", len(waits), 2, 6, waiting, hint="interlock why TASK"),
         Part(
@@ -162,14 +165,14 @@ def _heading(part: Part, count: int, width: int) -> Text:
 
 
 def _blocked(blocked: list[TaskFacts], tasks: Sequence[TaskFacts], width: int) -> Text:
-    """How many wait for others to end, and for whom most of them."""
+    """How many tasks are blocked, and by which tasks most of them."""
     look = STYLES[State.BLOCKED]
     unfinished = {task.id for task in tasks if not task.state.is_end}
     behind = Counter(each for task in blocked for each in task.after if each in unfinished)
-    whom = ", ".join(
+    blockers = ", ".join(
         fit_name(task, 24) + f" ({count})" * (count > 1) for task, count in behind.most_common(5)
     )
     line = Text.assemble(" ", (look.mark, look.style), f" {len(blocked)} blocked")
-    if whom:
-        line.append(f" behind {whom}", "dim")
+    if blockers:
+        line.append(f" by {blockers}", "dim")
     return cut(line, width)

@@ -1,4 +1,4 @@
-"""A run in lines, one for each event that matters: where there is no terminal to draw in."""
+"""A run as lines of text, one per important event, for output that is not a terminal."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from interlock.views.terminal.reasons import ending
 from interlock.views.terminal.state_styles import STYLES
 
 _QUIET = 60.0
-"""After so many seconds without a line the counts are told: some watchers end what is silent."""
+"""Seconds without output after which the counts are printed: CI systems kill silent jobs."""
 _NAME = 24
 
 
 class Lines(Protocol):
-    """Where lines go."""
+    """The stream that receives the lines."""
 
     def write(self, text: str, /) -> object: ...
 
@@ -29,7 +29,7 @@ class Lines(Protocol):
 
 
 class LineView:
-    """Tells a run in lines. Feed it each event with what is known of its task after it."""
+    """Prints a run as lines. Pass it each event with the facts of its task after the event."""
 
     def __init__(self, stream: Lines, facts: Callable[[], RunFacts]) -> None:
         self._stream = stream
@@ -37,13 +37,13 @@ class LineView:
         self._said_at = 0.0
 
     def tell(self, event: Event, task: TaskFacts | None, started_at: float) -> None:
-        """Write the line of an event, if it has one."""
-        said = told(event, task)
+        """Print the line of an event, if it has one."""
+        said = event_text(event, task)
         if said:
             self._write(event.at, started_at, event.task_id, said)
 
     def refresh(self) -> None:
-        """Say that it goes on, if nothing was said for a minute."""
+        """Print the counts if nothing has been printed for a minute."""
         facts = self._facts()
         self._said_at = self._said_at or facts.at
         if facts.at - self._said_at >= _QUIET:
@@ -60,25 +60,25 @@ class LineView:
         self._said_at = at
 
 
-def told(event: Event, task: TaskFacts | None) -> str:
-    """What an event means to people; empty where it is none of their business."""
+def event_text(event: Event, task: TaskFacts | None) -> str:
+    """The text of an event; empty if it is not important enough for a line."""
     if task is None:
         return _of_run(event)
     match event.kind:
         case Kind.STARTED:
             return _started(task)
         case Kind.RETRYING:
-            return f"attempt {task.attempt} of {task.attempts} came to nothing: {_error(task)}"
+            return f"attempt {task.attempt} of {task.attempts} failed: {_error(task)}"
         case Kind.NEEDS_YOU:
             return f"needs you: {task.question}"
         case Kind.RUNNING:
-            return "goes on"
+            return "continues"
         case Kind.STOP_REQUESTED:
-            return "is told to stop"
+            return "was told to stop"
         case Kind.INTERRUPTED:
-            return "was cut off when its coordinator ended"
+            return "was interrupted when its coordinator ended"
         case Kind.REUSED:
-            return "was done by an earlier run"
+            return "succeeded in an earlier run"
         case Kind.SETTLED:
             return _settled(task)
     return ""
@@ -93,8 +93,8 @@ def _of_run(event: Event) -> str:
         case Kind.COMMAND:
             return {
                 "pause": "paused",
-                "resume": "goes on",
-                "drain": "stopping: what runs may finish",
+                "resume": "resumed",
+                "drain": "stopping: running tasks may finish",
                 "shutdown": "stopping at once",
             }.get(event.fields.get("command", ""), "")
         case Kind.MISSED:
@@ -118,4 +118,6 @@ def _settled(task: TaskFacts) -> str:
 
 
 def _error(task: TaskFacts) -> str:
-    return f"{task.error_type}: {task.error}" if task.error_type else task.error or "no reason"
+    return (
+        f"{task.error_type}: {task.error}" if task.error_type else task.error or "no reason given"
+    )

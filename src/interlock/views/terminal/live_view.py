@@ -1,4 +1,4 @@
-"""The live view: draws a run in a terminal while it goes on, and leaves its summary there."""
+"""The live view: draws a run in a terminal while it goes on, then prints its summary."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.console import Console, RenderableType
 
 from interlock.journal.state.run_facts import RunFacts
 from interlock.views.forecast import seconds_left
-from interlock.views.terminal.footer import Hints
+from interlock.views.terminal.footer import RUN_HINTS, Hints
 from interlock.views.terminal.frame import Why, frame
 from interlock.views.terminal.running_rows import RunningRows
 from interlock.views.terminal.screen import Screen
@@ -21,19 +21,18 @@ from interlock.views.terminal.summary import summary
 from interlock.views.terminal.suspension import Suspension
 
 FRAMES = 8
-"""At most so many a second."""
+"""The maximum number of frames per second."""
 _SHARE = 10
-"""Drawing takes at most one part in so many of the time, however many tasks there are."""
+"""Drawing takes at most one part in this many of the time, however many tasks there are."""
 
 
 class LiveView:
-    """Draws what `facts` says whenever `refresh` is called and something has changed.
+    """Draws what `facts` returns whenever `refresh` is called and something has changed.
 
     Call `refresh` at every event, and a few times a second for the clock and the size of the
-    window: it costs nothing when there is nothing new. It never waits for the terminal. `stop`
-    leaves what `end` makes of the last facts on the screen. `hints` say what Ctrl-C does, where it
-    does something else than to drain. An error of `facts` or `why` is raised
-    when the terminal is as it was before.
+    window. It costs nothing when there is nothing new, and never waits for the terminal. `stop`
+    prints what `end` makes of the last facts. `hints` returns what Ctrl-C
+    does. An error of `facts` or `why` is raised after the terminal has been restored.
     """
 
     def __init__(
@@ -43,7 +42,7 @@ class LiveView:
         why: Why,
         *,
         end: Callable[[RunFacts], RenderableType] = summary,
-        hints: Hints | None = None,
+        hints: Callable[[RunFacts], Hints] = RUN_HINTS,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._console = console
@@ -54,7 +53,7 @@ class LiveView:
         self._now = now
         self._screen = Screen(console)
         self._suspension = Suspension(self._screen.give_back, self._again)
-        self._lanes = RunningRows()
+        self._running_rows = RunningRows()
         self._forecast: tuple[int, float | None] = (-1, None)
         self._seen: object = None
         self._next_at = -math.inf
@@ -73,7 +72,7 @@ class LiveView:
         self.stop()
 
     def start(self) -> None:
-        """Take the terminal and draw."""
+        """Take over the terminal and draw."""
         if not self._running:
             self._running = True
             self._screen.take()
@@ -81,19 +80,19 @@ class LiveView:
             self.refresh()
 
     def refresh(self) -> None:
-        """Draw, if it is time and something has changed."""
+        """Draw, if it is time to and something has changed."""
         if not self._running or self._now() < self._next_at:
             return
         try:
             self._draw()
         except BaseException:
-            self._leave()  # or the error could not be read
+            self._leave()  # so that the error can be read
             raise
 
     def stop(self, patience: float | None = None) -> None:
-        """Give the terminal back and print the end. A second time it does nothing.
+        """Restore the terminal and print the end. Calling it again does nothing.
 
-        A terminal that takes nothing is waited for, no longer than the `patience`.
+        Waits for a slow terminal, for at most `patience` seconds.
         """
         if self._running:
             self._leave(patience)
@@ -107,7 +106,7 @@ class LiveView:
         self._screen.give_back(patience)
 
     def _again(self) -> None:
-        """The terminal was somebody else's for a while."""
+        """Take the terminal again after a suspension."""
         self._seen, self._next_at = None, -math.inf
         self._screen.take()
         self.refresh()
@@ -117,15 +116,17 @@ class LiveView:
         facts = self._facts()
         width, height = self._console.size
         second = int(facts.at - facts.started_at)
-        # Times are shown in whole seconds: a moment later there is nothing new to see.
+        # Times are shown in whole seconds: within a second they do not change the frame.
         seen = width, height, replace(facts, at=second)
         if seen == self._seen:
             return
         if self._forecast[0] != second:
             self._forecast = second, seconds_left(facts)
-        lanes = self._lanes.place(facts.tasks)
+        rows = self._running_rows.place(facts.tasks)
         left = self._forecast[1]
-        lines = frame(facts, self._why, width, height, lanes=lanes, left=left, hints=self._hints)
+        lines = frame(
+            facts, self._why, width, height, running_rows=rows, left=left, hints=self._hints(facts)
+        )
         self._screen.draw(lines, width)
         self._seen = seen
         self._next_at = began + max(1 / FRAMES, _SHARE * (self._now() - began))

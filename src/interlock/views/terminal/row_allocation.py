@@ -1,4 +1,4 @@
-"""How the rows of a terminal are shared out among what wants to be seen."""
+"""Divides the rows of a terminal among the parts of the live view."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import NamedTuple
 
 
 class RowDemand(NamedTuple):
-    """How many rows something would fill; with how few it starts, and when others come first."""
+    """How many rows a part would fill, the minimum, and a number after which others come first."""
 
     rows: int
     least: int
     enough: int
 
 
-def allocate_rows(room: int, wishes: Sequence[RowDemand]) -> list[int]:
-    """Rows for each, in the order of their worth: first the least, then enough, then all."""
-    given = [0] * len(wishes)
+def allocate_rows(room: int, demands: Sequence[RowDemand]) -> list[int]:
+    """Rows for each part, most important first: the minimum for all, then enough, then the rest."""
+    given = [0] * len(demands)
     for bounds in (
-        [wish.least for wish in wishes],
-        [wish.enough for wish in wishes],
-        [wish.rows for wish in wishes],
+        [demand.least for demand in demands],
+        [demand.enough for demand in demands],
+        [demand.rows for demand in demands],
     ):
-        for index, (wish, bound) in enumerate(zip(wishes, bounds, strict=True)):
-            more = max(0, min(bound, wish.rows) - given[index])
+        for index, (demand, bound) in enumerate(zip(demands, bounds, strict=True)):
+            more = max(0, min(bound, demand.rows) - given[index])
             given[index] += min(more, room)
             room -= min(more, room)
     return given

@@ -1,4 +1,4 @@
-"""RunningRows: an attempt keeps its row for as long as it runs, so that nothing jumps."""
+"""Rows of running attempts: each keeps its row for as long as it runs, so that nothing jumps."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from interlock.model.outcome import State
 
 
 def is_running(task: TaskFacts) -> bool:
-    """Whether something of the task runs."""
+    """Whether an attempt of the task is running, or has not exited yet."""
     return task.state is State.RUNNING or task.stopping
 
 
 class RunningRows:
-    """Who is in which lane. A new attempt takes the first lane that is free."""
+    """Which task has which row. A new attempt takes the first free row."""
 
     def __init__(self) -> None:
         self._ids: list[str | None] = []
 
     def place(self, tasks: Iterable[TaskFacts]) -> Sequence[TaskFacts | None]:
-        """The tasks that run, each in its lane; None is a lane that is free."""
+        """The running tasks, each in its row; None is a free row."""
         running = {task.id: task for task in tasks if is_running(task)}
         self._ids = [each if each in running else None for each in self._ids]
         placed = set(self._ids)

@@ -1,8 +1,8 @@
-"""Text of agents and files, made harmless for a terminal. All that is shown goes through here.
+"""Makes text of agents and files safe for a terminal. Everything that is shown passes through here.
 
-An escape sequence moves the cursor, renames the window or answers for the user; a bidi override
-shows a path that is not there; a zero-width character makes two names look alike. None of it is
-needed to read a line, so none of it is let through.
+An escape sequence can move the cursor, rename the window or answer for the user; a bidi override
+can show a path that does not exist; a zero-width character can make two names look alike. None of
+these is needed to read a line, so all of them are removed.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import re
 import unicodedata
 
 LIMIT = 4_000
-"""No line that is shown is longer. Where it is cut to fit, it is cut further."""
+"""The maximum length of a line, before it is cut to fit the terminal."""
 _MARKS = 3
-"""So many accents may sit on one character; more of them only paint over the neighbours."""
+"""How many combining characters one character may have; more would cover its neighbours."""
 
-# Control sequences, then strings with their end, then any other escape. A string without an end is
-# no reason to hide what follows: it loses what made it one, and is shown. Another opener ends it:
-# or a text of nothing but openers would be looked through from each of them.
+# Control sequences, then terminated strings, then any other escape. An unterminated string must not
+# hide what follows: only its opener is removed. Another opener ends a string: otherwise a text of
+# nothing but openers would be scanned to its end from each of them.
 _SEQUENCES = re.compile(
     r"""
       (?: \x1b\[ | \x9b ) [0-?]*+ [ -/]*+ [@-~]
@@ -27,22 +27,22 @@ _SEQUENCES = re.compile(
     re.VERBOSE,
 )
 _BREAKS = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-# With these, and with joiners (which are left out with all that is invisible), terminals do not
-# agree how wide an emoji is. Without them they do.
+# Terminals disagree about the width of an emoji with a variation selector or a joiner. Joiners are
+# removed with everything that is invisible, and these as well.
 _SELECTORS = frozenset(map(chr, range(0xFE00, 0xFE10)))
 
 
 def line(text: str) -> str:
-    """The text as one line: breaks and tabs are spaces, whatever is no text is left out."""
+    """The text as one safe line: breaks and tabs become spaces, everything unsafe is removed."""
     if len(text) <= LIMIT and text.isascii() and text.isprintable():
         return text
-    # What is cut off here could have become part of the line only if most before it had not.
+    # What is cut off here could only matter if most of what precedes it were removed.
     text = _SEQUENCES.sub("", text[: 4 * LIMIT])
     return "".join(_readable(_BREAKS.sub(" ", text)))[:LIMIT]
 
 
 def lines(text: str) -> list[str]:
-    """The text as lines, each of them harmless."""
+    """The text as safe lines."""
     return [line(each) for each in _BREAKS.split(_SEQUENCES.sub("", text))]
 
 
@@ -55,7 +55,7 @@ def _readable(text: str) -> list[str]:
         if category == "Zs" or character == "\t":
             kept.append(" ")
         elif category == "Cs":
-            kept.append("\ufffd")  # half a character: it cannot even be written
+            kept.append("\ufffd")  # half a character: it cannot be encoded
         elif character in _SELECTORS or marks > _MARKS:
             continue
         elif category[0] != "C" or category == "Co":

@@ -1,4 +1,4 @@
-"""A terminal that is taken over for a while, and given back as it was, whatever happens."""
+"""Takes over a terminal, and restores it whatever happens."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from interlock.views.terminal.captured_output import CapturedOutput
 from interlock.views.terminal.console import discard_output
 from interlock.views.terminal.writer_thread import FrameWriter
 
-# A screen of its own (1049) without a cursor (25). A line that the terminal takes to be longer
-# than we do is cut, instead of pushing everything up (7). A frame is shown all at once (2026);
-# terminals that do not know that draw it as it comes.
+# The alternate screen (1049) without a cursor (25) and without wrapping (7): a line that the
+# terminal takes to be longer than we do is cut instead of scrolling the screen. A frame is shown at
+# once (2026); terminals that do not support that draw it as it arrives.
 _TAKE = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J"
 _GIVE_BACK = "\x1b[?2026l\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
 _FRAME, _SHOWN = "\x1b[?2026h", "\x1b[?2026l"
@@ -29,7 +29,7 @@ _CLEAR_REST = "\x1b[K"
 
 
 class Screen:
-    """The alternate screen of a terminal: no cursor, no echo, and nobody else prints on it."""
+    """The alternate screen of a terminal: no cursor, no echo, and no other output on it."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -37,28 +37,28 @@ class Screen:
         self._captured: CapturedOutput | None = None
         self._modes: tuple[int, list[Any]] | None = None
         self.gone = False
-        """Whether the terminal turned out to be there no more."""
+        """Whether the terminal turned out to be gone."""
 
     def take(self) -> None:
-        """From now on the terminal is ours."""
+        """Take over the terminal."""
         atexit.register(self.give_back)
         self._writer = FrameWriter(self._console.file, _TAKE, _GIVE_BACK)
         self._captured = CapturedOutput()
         self._echo_off()
 
     def draw(self, lines: Sequence[Text], width: int) -> None:
-        """Draw a frame over the last one. Nothing is wiped first, so nothing flickers."""
+        """Draw a frame over the last one. Nothing is cleared first, so nothing flickers."""
         if self._writer is None:
             return
         drawn = [_FRAME]
         for number, line in enumerate(lines, start=1):
-            # After a full line there is no rest: its last character would be cleared.
+            # A full line has no rest: clearing it would erase its last character.
             rest = _CLEAR_REST if cell_len(line.plain.rstrip()) < width else ""
             drawn += [f"\x1b[{number};1H", *self._coded(line, width), rest]
         self._writer.draw("".join([*drawn, _SHOWN]))
 
     def _coded(self, line: Text, width: int) -> Iterator[str]:
-        """The line as text with colours. Rich could do it all, but would touch the terminal."""
+        """The line as text with colour codes. Rich could print it, but would touch the terminal."""
         console = self._console
         options = console.options.update(width=width, no_wrap=True)
         segments = console.render(AsciiFallback(line), options)
@@ -70,9 +70,9 @@ class Screen:
             yield style.render(text, color_system=system) if style else text
 
     def give_back(self, patience: float | None = None) -> None:
-        """Show what was there before, then what was printed meanwhile. Any number of times.
+        """Restore the terminal, then print what was captured meanwhile. May be called repeatedly.
 
-        A terminal that does not take it within the `patience` is gone.
+        A terminal that does not accept the output within `patience` seconds counts as gone.
         """
         pen, self._writer = self._writer, None
         if pen is None:
@@ -82,19 +82,19 @@ class Screen:
             pen.close(patience)
             self.gone = pen.broken
             if self.gone:
-                discard_output()  # or what could not be written would be tried once more at exit
+                discard_output()  # otherwise Python would try to write it again at exit
         finally:
             self._echo_on()
             if self._captured is not None:
                 self._captured.release()
 
     def _echo_off(self) -> None:
-        """Keys that are hit meanwhile must not be written into the picture. Ctrl-C still works."""
+        """Keep typed keys from appearing in the view. Ctrl-C still works."""
         try:
             descriptor = sys.stdin.fileno()
             modes = termios.tcgetattr(descriptor)
         except (OSError, ValueError, AttributeError, termios.error):
-            return  # there is no terminal to type at
+            return  # standard input is not a terminal
         self._modes = descriptor, modes
         termios.tcsetattr(
             descriptor, termios.TCSANOW, [*modes[:3], modes[3] & ~termios.ECHO, *modes[4:]]

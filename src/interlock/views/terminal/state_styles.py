@@ -1,7 +1,7 @@
-"""How each state looks: a mark of one cell, a colour, a word. The same in every view.
+"""The appearance of each state: a mark of one cell, a colour, a word. The same in every view.
 
-Only the sixteen colours that a terminal's own theme defines are used, and nothing is said by
-colour alone.
+Only the sixteen colours of the terminal's own theme are used, and no information is given by colour
+alone.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ STYLES = {
     State.CANCELLED: StateStyle("⊘", "yellow", "cancelled"),
     State.SKIPPED: StateStyle("–", "dim", "skipped"),
 }
-"""In the order in which counts are given."""
+"""In the order in which counts are shown."""
 
 STOPPING = StateStyle("◌", "yellow", "stopping")
-"""LineWatcher to stop, or ended, and not gone yet."""
+"""It has ended or was told to stop, and has not exited yet."""
 FREE = StateStyle("·", "dim", "free")
-"""A lane that nobody is in."""
+"""A row without a running task."""
 
 FAILURES = frozenset({State.FAILED, State.TIMED_OUT, State.CONFLICTED})
-"""Ends that somebody has to look at."""
+"""Outcomes that a person has to look at."""
 
 
 def mark(state: State) -> Text:
     """The mark of a state in its colour."""
-    look = STYLES[state]
-    return Text(look.mark, look.style)
+    style = STYLES[state]
+    return Text(style.mark, style.style)

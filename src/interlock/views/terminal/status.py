@@ -1,4 +1,4 @@
-"""A run for `interlock status`: who runs on which files, what waits for what, how things ended."""
+"""The output of `interlock status`: running tasks and their files, waiting tasks, outcomes."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from interlock.views.terminal.running_rows import is_running
 from interlock.views.terminal.state_styles import STOPPING, STYLES
 
 _ROWS = 20
-"""Of what waits, and of files, so many are listed; `--json` has all."""
+"""How many waiting tasks, and how many files, are listed; `--json` lists all."""
 _RECENT = 10
 _WIDE = 10_000
-"""Nothing is cut to a width here: Rich wraps what is too long."""
+"""A width at which nothing is cut: Rich wraps what is too long."""
 
 _QUEUED = (State.NEEDS_YOU, State.WAITING, State.RETRYING, State.BLOCKED)
 
@@ -33,7 +33,7 @@ _QUEUED = (State.NEEDS_YOU, State.WAITING, State.RETRYING, State.BLOCKED)
 def status(
     facts: RunFacts, why: Why, *, resources: Sequence[tuple[str, str]] = ()
 ) -> RenderableType:
-    """The whole status. `resources`: what is in use of what, as text (`CPU`, `34 %`)."""
+    """The whole status. `resources`: names and use of resources, as text (`CPU`, `34 %`)."""
     running = [task for task in facts.tasks if is_running(task)]
     queued = [task for state in _QUEUED for task in facts.tasks if task.state is state]
     ended = [task for task in facts.tasks if task.state.is_end]
@@ -57,11 +57,11 @@ def _head(facts: RunFacts) -> Text:
     if facts.ended_at is not None:
         title.append("  ended", "bold")
     elif not facts.active:
-        title.append("  nobody carries it out now: interlock run --resume", "bold yellow")
+        title.append("  interrupted; resume it with `interlock run --resume`", "bold yellow")
     elif facts.draining:
-        title.append("  stopping: what runs may finish", "bold yellow")
+        title.append("  stopping: running tasks may finish", "bold yellow")
     elif facts.paused:
-        title.append("  paused: interlock resume", "bold yellow")
+        title.append("  paused; resume it with `interlock resume`", "bold yellow")
     elif left := seconds_left(facts):
         title.append(f"  {about(left)} left", "dim")
     return title
@@ -92,7 +92,7 @@ def _running(tasks: list[TaskFacts], now: float) -> Iterator[tuple[Text, ...]]:
             shown(task.agent, "dim"),
             Text(clock(now - began), justify="right"),
             Text(attempt or (look.word if task.stopping else ""), "yellow"),
-            shown(", ".join(task.claims) or "claims nothing", "" if task.claims else "dim"),
+            shown(", ".join(task.claims) or "no claims", "" if task.claims else "dim"),
         )
 
 

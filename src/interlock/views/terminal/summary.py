@@ -1,4 +1,4 @@
-"""The end of a run: how everything came out, what it took, and what to do next."""
+"""The summary at the end of a run: outcomes, figures, and what to do next."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from interlock.views.terminal.reasons import ending
 from interlock.views.terminal.state_styles import FAILURES, STYLES, mark
 
 _ALL = 30
-"""Of larger runs only the tasks are listed that ended and did not succeed."""
+"""In a larger run, only tasks that ended without success are listed."""
 _MOST = 30
-"""No list is longer."""
+"""The maximum length of a list."""
 _WORTH = 8
-"""In fewer cells nothing can be told."""
+"""With fewer cells than this, the text is left out."""
 _FAILURES = 10
-"""So many failures are told with their error and log."""
+"""How many failures are shown with their error and log."""
 
 
 def summary(facts: RunFacts) -> RenderableType:
-    """All of it, for the end of a run or of watching one."""
+    """The whole summary."""
     parts = [_title(facts), Text(), _outcomes(facts)]
     failures = [task for task in facts.tasks if task.state in FAILURES]
     for task in failures[:_FAILURES]:
@@ -50,7 +50,7 @@ def _title(facts: RunFacts) -> Text:
     open_tasks = progress.total - progress.ended
     took = span(facts.duration)
     if not progress.total:
-        said, style = "nothing to do", ""
+        said, style = "no tasks", ""
     elif open_tasks:
         said = f"stopped after {took}, {figures.plural(open_tasks, 'task')} not finished"
         style = "yellow"
@@ -87,7 +87,7 @@ def _counts(facts: RunFacts) -> Iterator[Text]:
 
 
 class _Rows:
-    """One line for each task. What it told gets the room that the rest leaves."""
+    """One line per task. Its text gets the room that the other columns leave."""
 
     def __init__(self, tasks: Sequence[TaskFacts]) -> None:
         self._tasks = tasks
@@ -144,7 +144,7 @@ def _figures(facts: RunFacts) -> Text:
     parts = [Text(span(facts.duration), "bold")]
     if facts.saved >= 1 and facts.duration > 0:
         times = facts.one_by_one / facts.duration
-        saved = f"{span(facts.saved)} saved, {times:.1f} × as fast as one by one"
+        saved = f"{span(facts.saved)} saved, {times:.1f} × as fast as one after another"
         parts.append(Text(saved, "green"))
     if facts.cost:
         parts.append(Text(f"about {figures.money(facts.cost)}"))
@@ -155,18 +155,18 @@ def _figures(facts: RunFacts) -> Text:
 
 
 def next_steps(facts: RunFacts) -> Iterator[tuple[str, str]]:
-    """Commands that could come next, and what each is for."""
+    """Commands that the user may want next, and the purpose of each."""
     for task in facts.tasks:
         if task.state is State.NEEDS_YOU:
             yield f'interlock answer {_quoted(task.id)} "…"', fit(task.question, 60)
             break
     failed = [task for task in facts.tasks if task.state in FAILURES]
     if failed:
-        yield f"interlock logs {_quoted(failed[0].id)}", "what it printed"
+        yield f"interlock logs {_quoted(failed[0].id)}", "show what it printed"
     if facts.progress.total > facts.progress.ended:
-        yield "interlock run --resume", "go on; what succeeded stays"
+        yield "interlock run --resume", "continue; successful tasks are not repeated"
     elif facts.progress.succeeded < facts.progress.total:
-        yield "interlock run --resume", "try again what did not succeed; the rest stays"
+        yield "interlock run --resume", "repeat what did not succeed"
 
 
 def _steps(steps: list[tuple[str, str]]) -> RenderableType:
@@ -178,5 +178,5 @@ def _steps(steps: list[tuple[str, str]]) -> RenderableType:
 
 
 def _quoted(task_id: str) -> str:
-    """An id as it can be typed into a shell."""
+    """An id, quoted for a shell."""
     return shlex.quote(safe_text.line(task_id))

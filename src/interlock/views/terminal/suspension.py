@@ -1,4 +1,4 @@
-"""Ctrl-Z: the terminal is given back before the program stops, and taken again when it goes on."""
+"""Ctrl-Z: restores the terminal before the program stops, and takes it again afterwards."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import FrameType
 
 
 class Suspension:
-    """Calls `before` and `after` around a stop by Ctrl-Z, while it is watched for."""
+    """Calls `before` and `after` around a stop by Ctrl-Z."""
 
     def __init__(self, before: Callable[[], None], after: Callable[[], None]) -> None:
         self._before = before
@@ -18,14 +18,14 @@ class Suspension:
         self._watching = False
 
     def watch(self) -> None:
-        """Only the main thread can, and only where nobody else has a handler."""
+        """Handle Ctrl-Z from now on, in the main thread and if there is no other handler."""
         main = threading.current_thread() is threading.main_thread()
         if main and signal.getsignal(signal.SIGTSTP) is signal.SIG_DFL:
             signal.signal(signal.SIGTSTP, self._stop)
             self._watching = True
 
     def leave(self) -> None:
-        """Ctrl-Z is nothing special any more."""
+        """Handle Ctrl-Z no more."""
         if self._watching and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTSTP, signal.SIG_DFL)
             self._watching = False
@@ -33,6 +33,6 @@ class Suspension:
     def _stop(self, number: int, _: FrameType | None) -> None:
         self._before()
         signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)  # here it stops, and goes on with `fg`
+        os.kill(os.getpid(), number)  # the process stops here, and continues with `fg`
         signal.signal(number, self._stop)
         self._after()

@@ -1,4 +1,4 @@
-"""One row of the live view for one task: mark, name, agent, time, and what there is to say."""
+"""One row of the live view for one task: mark, name, agent, time, and a text."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from interlock.views.terminal.reasons import ending
 from interlock.views.terminal.state_styles import STOPPING, STYLES, StateStyle
 
 _SAMPLE = 1_000
-"""Names beyond these do not change the columns any more."""
+"""The widths of columns depend on this many tasks at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The widths of columns. They follow from all tasks, not from the visible ones: they stay."""
+    """The widths of columns. They depend on all tasks, not only on visible ones: so they stay."""
 
     width: int
     name: int
@@ -32,7 +32,7 @@ class Columns:
 
     @classmethod
     def of(cls, tasks: tuple[TaskFacts, ...], duration: float, width: int) -> Columns:
-        """What fits into this width."""
+        """The widths that fit these tasks into `width` cells."""
         some = tasks[:_SAMPLE]
         name = min(_widest(task.id for task in some), max(12, width * 28 // 100))
         agent = min(_widest(task.agent for task in some), max(8, width // 10)) if width > 55 else 0
@@ -42,7 +42,7 @@ class Columns:
         return cls(width, name, agent, 7 if duration >= 3600 else 5, bar + percent)
 
     def row(self, look: StateStyle, task: TaskFacts, time: str, rest: Text) -> Text:
-        """A row of at most this width."""
+        """A row of at most the full width."""
         head = Text.assemble(
             " ",
             (look.mark, look.style),
@@ -59,13 +59,13 @@ class Columns:
 
 
 def running(task: TaskFacts | None, columns: Columns, now: float) -> Text:
-    """A running attempt, or a free lane."""
+    """A running attempt, or a free row."""
     if task is None:
         return Text(f" {state_styles.FREE.mark}", state_styles.FREE.style)
     began = task.started_at if task.started_at is not None else task.since
     if task.stopping:
         end = task.ended_at or task.since
-        said = f"{STYLES[task.state].word}, told to stop and not gone for {clock(now - end)}"
+        said = f"{STYLES[task.state].word}, told to stop, has not exited for {clock(now - end)}"
         return columns.row(STOPPING, task, clock(now - began), Text(said, "yellow"))
     rest = _progress(task, now - began, columns.bar)
     if task.attempt > 1:
@@ -75,20 +75,20 @@ def running(task: TaskFacts | None, columns: Columns, now: float) -> Text:
 
 
 def waiting(task: TaskFacts, columns: Columns, now: float, reason: str) -> Text:
-    """A task that waits, and why."""
+    """A waiting task, and why it waits."""
     rest = Text(safe_text.line(reason), "dim")
     return columns.row(STYLES[task.state], task, clock(now - task.since), rest)
 
 
 def question(task: TaskFacts, columns: Columns, now: float) -> Text:
-    """A task that needs you, and what it asks."""
+    """A task that needs you, and its question."""
     look = STYLES[State.NEEDS_YOU]
     rest = Text(safe_text.line(task.question), "bold")
     return columns.row(look, task, clock(now - task.since), rest)
 
 
 def ended(task: TaskFacts, columns: Columns) -> Text:
-    """A task that has its outcome."""
+    """A task that has ended."""
     look = STYLES[task.state]
     rest = Text()
     if task.state is not State.SUCCEEDED:
@@ -102,14 +102,14 @@ def ended(task: TaskFacts, columns: Columns) -> Text:
 
 
 def _progress(task: TaskFacts, had: float, room: int) -> Text:
-    """How far it says it is; otherwise, dimmer, how much of its estimate is over."""
+    """The progress that it reports; otherwise, dimmed, how much of its estimate has passed."""
     if not room:
         return Text()
     if task.fraction is not None:
         part, style, said = task.fraction, "cyan", "{:.0%}"
     elif task.estimate:
         part, style, said = had / task.estimate, "dim cyan", "~{:.0%}"
-        if part >= 1:  # nobody knows how much longer
+        if part >= 1:  # it has exceeded its estimate
             said = "late"
     else:
         return Text(" " * (room + 2))

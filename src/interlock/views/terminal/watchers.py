@@ -1,4 +1,4 @@
-"""How a run is shown while it goes on: drawn in a terminal, told in lines, or not at all."""
+"""Show a run while it goes on: drawn in a terminal, printed as lines, or not at all."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from interlock.views.terminal.console import (
     ignore_broken_pipe,
     make_console,
 )
-from interlock.views.terminal.footer import LEAVES
+from interlock.views.terminal.footer import LEAVES, run_hints
 from interlock.views.terminal.frame import Why
 from interlock.views.terminal.line_view import LineView
 from interlock.views.terminal.live_view import LiveView
@@ -26,34 +26,36 @@ from interlock.views.terminal.status import status
 from interlock.views.terminal.summary import summary
 from interlock.views.terminal.writer_thread import LineWriter
 
-_LOOKS = 0.1
-"""Seconds between two looks at whether there is something new to draw."""
+_INTERVAL = 0.1
+"""Seconds between two refreshes."""
 _HURRIED = 1.0
-"""Seconds for somebody to read the summary of a run that was interrupted."""
+"""Seconds for a slow terminal to accept the summary of an interrupted run."""
 
 
-def watcher(*, silent: bool, headless: bool) -> Watcher:
-    """What fits the terminal and the wishes of the user."""
+def watcher(*, silent: bool, headless: bool, grace: float) -> Watcher:
+    """The watcher that fits the terminal and the options of the user."""
     console = make_console()
     if silent:
         return SilentWatcher()
-    return LiveWatcher(console) if can_be_live(console) and not headless else LineWatcher(console)
+    if can_be_live(console) and not headless:
+        return LiveWatcher(console, grace)
+    return LineWatcher(console)
 
 
 class SilentWatcher:
-    """For programs, which get the facts at the end."""
+    """Shows nothing, for `--json`: the facts are printed at the end."""
 
-    def begin(self, look: WatchedRun) -> None:
-        """Nothing is shown."""
+    def begin(self, run: WatchedRun) -> None:
+        """Do nothing."""
 
     def event(self, event: Event) -> None:
-        """Nothing is shown."""
+        """Do nothing."""
 
     def end(self, *, hurry: bool = False) -> None:
-        """Nothing is shown."""
+        """Do nothing."""
 
     def give_up(self) -> None:
-        """Nothing is shown."""
+        """Do nothing."""
 
 
 class _RefreshingWatcher:
@@ -65,40 +67,43 @@ class _RefreshingWatcher:
     def refresh(self) -> None:
         raise NotImplementedError
 
-    def _go_on(self) -> None:
-        self._refreshing = asyncio.get_running_loop().create_task(self._every_so_often())
+    def _start_refreshing(self) -> None:
+        self._refreshing = asyncio.get_running_loop().create_task(self._keep_refreshing())
 
-    async def _every_so_often(self) -> None:
+    async def _keep_refreshing(self) -> None:
         while True:
             self.refresh()
-            await asyncio.sleep(_LOOKS)
+            await asyncio.sleep(_INTERVAL)
 
     def _stop(self) -> None:
         if self._refreshing is not None:
             self._refreshing.cancel()
 
     def give_up(self) -> None:
-        """There will be nothing to sum up."""
+        """Print no summary."""
         self._gave_up = True
 
 
 class LiveWatcher(_RefreshingWatcher):
-    """The live view; it leaves its summary on the terminal."""
+    """Shows the live view, and its summary at the end."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, grace: float) -> None:
         self._console = console
+        self._hints = run_hints(grace)
         self._view: LiveView | None = None
 
-    def begin(self, look: WatchedRun) -> None:
-        self._view = LiveView(self._console, look.facts, look.why, end=self._sum_up)
+    def begin(self, run: WatchedRun) -> None:
+        self._view = LiveView(
+            self._console, run.facts, run.why, end=self._sum_up, hints=self._hints
+        )
         self._view.start()
-        self._go_on()
+        self._start_refreshing()
 
     def _sum_up(self, facts: RunFacts) -> RenderableType:
         return Group() if self._gave_up else summary(facts)
 
     def event(self, event: Event) -> None:
-        """The next look will see it."""
+        """Do nothing: the next refresh shows it."""
 
     def refresh(self) -> None:
         if self._view is not None:
@@ -112,25 +117,25 @@ class LiveWatcher(_RefreshingWatcher):
 
 
 class LineWatcher(_RefreshingWatcher):
-    """One line for each event that matters."""
+    """Prints one line per important event, and a summary at the end."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._look: WatchedRun | None = None
+        self._run: WatchedRun | None = None
         self._writer: LineWriter | None = None
         self._view: LineView | None = None
 
-    def begin(self, look: WatchedRun) -> None:
-        self._look = look
+    def begin(self, run: WatchedRun) -> None:
+        self._run = run
         self._writer = LineWriter(self._console.file)
-        self._view = LineView(self._writer, look.facts)
-        self._go_on()
+        self._view = LineView(self._writer, run.facts)
+        self._start_refreshing()
 
     def event(self, event: Event) -> None:
-        if self._view is not None and self._look is not None:
-            if event.kind is Kind.COMMAND and not self._look.facts().unfinished:
-                return  # the run ends because everything has
-            self._view.tell(event, self._look.task(event.task_id), self._look.started_at)
+        if self._view is not None and self._run is not None:
+            if event.kind is Kind.COMMAND and not self._run.facts().unfinished:
+                return  # the run stops because every task has ended
+            self._view.tell(event, self._run.task(event.task_id), self._run.started_at)
 
     def refresh(self) -> None:
         if self._view is not None:
@@ -139,16 +144,16 @@ class LineWatcher(_RefreshingWatcher):
     def end(self, *, hurry: bool = False) -> None:
         self._stop()
         pen, self._writer, self._view = self._writer, None, None
-        if pen is None or self._look is None:
+        if pen is None or self._run is None:
             return
-        pen.finish(self._sum_up(self._look.facts()), _HURRIED if hurry else None)
+        pen.finish(self._sum_up(self._run.facts()), _HURRIED if hurry else None)
         if pen.broken:
             discard_output()
 
     def _sum_up(self, facts: RunFacts) -> str:
         if self._gave_up:
             return ""
-        # Rich writes an empty text to the stream even so, which a full disk refuses.
+        # Even in a capture, Rich writes an empty text to the stream, which fails on a full disk.
         with ignore_broken_pipe():
             with self._console.capture() as told:
                 self._console.print()
@@ -158,12 +163,12 @@ class LineWatcher(_RefreshingWatcher):
 
 
 def watch(console: Console, following: FollowedRun, why: Why) -> None:
-    """Draw a run that somebody else carries out, until it ends or the watcher has seen enough."""
+    """Draw a run that another process carries out, until it ends or Ctrl-C is pressed."""
     view = LiveView(
-        console, following.facts, why, end=lambda facts: status(facts, why), hints=LEAVES
+        console, following.facts, why, end=lambda facts: status(facts, why), hints=lambda _: LEAVES
     )
     pause = Flag()
     with contextlib.suppress(KeyboardInterrupt), view:
         while not following.is_over():
             view.refresh()
-            pause.wait(_LOOKS)
+            pause.wait(_INTERVAL)

@@ -1,8 +1,8 @@
-"""Writes in a thread of its own: frames of the live view, or lines.
+"""Writes frames of the live view, or lines, in a thread of its own.
 
-A terminal that is slow, or stopped by Ctrl-S, or a pager in which nobody goes on must not hold up
-the run. A frame that is not written yet when the next one comes is left out; of lines many wait,
-and it is said how many were left out.
+A terminal that is slow or stopped by Ctrl-S, or a pager that waits for a key, must not delay the
+run. A frame that has not been written when the next one comes is dropped. Lines are queued; if the
+queue is full, lines are dropped and their number is printed later.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from collections.abc import Callable
 from typing import IO
 
 WAITING = 2_000
-"""So many lines wait for somebody to read them."""
+"""The maximum number of queued lines."""
 
 
 class _Writer:
-    """Writes what `_next` has until nothing is to come; nothing more once that has failed."""
+    """Writes what `_next` returns until that is empty, or until writing fails."""
 
     def __init__(self, file: IO[str]) -> None:
         self._write = _past_buffers(file)
@@ -31,7 +31,7 @@ class _Writer:
         )
 
     def close(self, patience: float | None = None) -> None:
-        """Come back when all is written; or when that takes too long, and it is `broken`."""
+        """Wait until everything is written; after `patience` seconds, give up and be `broken`."""
         with self._changed:
             self._closing = True
             self._changed.notify()
@@ -43,16 +43,16 @@ class _Writer:
             while text := self._next():
                 self._write(text)
         except (OSError, ValueError):
-            # The window was closed, or the stream: nobody looks any more, and the run goes on.
+            # The window or the stream was closed. The run goes on without it.
             self.broken = True
 
     def _next(self) -> str:
-        """What comes next, when it has come; empty if nothing will."""
+        """Wait for what comes next and return it; empty if nothing will come."""
         raise NotImplementedError
 
 
 class FrameWriter(_Writer):
-    """Writes `first`, then frames, and in the end `last`."""
+    """Writes `first`, then frames, and at the end `last`."""
 
     def __init__(self, file: IO[str], first: str, last: str) -> None:
         super().__init__(file)
@@ -62,7 +62,7 @@ class FrameWriter(_Writer):
         self._thread.start()
 
     def draw(self, frame: str) -> None:
-        """Have a frame written."""
+        """Queue a frame; it replaces one that has not been written yet."""
         with self._changed:
             self._frame = frame
             self._changed.notify()
@@ -81,38 +81,38 @@ class FrameWriter(_Writer):
 
 
 class LineWriter(_Writer):
-    """Writes lines, as a stream would."""
+    """Writes lines, with the interface of a stream."""
 
     def __init__(self, file: IO[str]) -> None:
         super().__init__(file)
         self._lines: deque[str] = deque()
-        self._left_out = 0
+        self._dropped = 0
         self._thread.start()
 
     def write(self, text: str) -> None:
-        """Have a text of whole lines written, if not too many wait already."""
+        """Queue a text of whole lines, unless too many are queued already."""
         with self._changed:
             if len(self._lines) >= WAITING:
-                self._left_out += 1
+                self._dropped += 1
                 return
-            self._say_what_is_left_out()
+            self._report_dropped()
             self._lines.append(text)
             self._changed.notify()
 
     def finish(self, text: str, patience: float | None = None) -> None:
-        """Close with a text that is not left out."""
+        """Write a last text, which is never dropped, and close."""
         with self._changed:
-            self._say_what_is_left_out()
+            self._report_dropped()
             self._lines.append(text)
         self.close(patience)
 
     def flush(self) -> None:
-        """It is written as soon as it can be."""
+        """Do nothing: lines are written as soon as possible."""
 
-    def _say_what_is_left_out(self) -> None:
-        if self._left_out:
-            self._lines.append(f"({self._left_out} lines are left out: nobody read them)\n")
-            self._left_out = 0
+    def _report_dropped(self) -> None:
+        if self._dropped:
+            self._lines.append(f"({self._dropped} lines are omitted: they were not read in time)\n")
+            self._dropped = 0
 
     def _next(self) -> str:
         with self._changed:
@@ -121,9 +121,9 @@ class LineWriter(_Writer):
 
 
 def _past_buffers(file: IO[str]) -> Callable[[str], None]:
-    """How to write to a stream. Not through its buffers, where it has a descriptor.
+    """A function that writes to a stream, past its buffers if it has a descriptor.
 
-    A thread that is stuck in them holds their lock, and Python could not end without it.
+    A thread that is stuck in a buffer holds its lock, and Python could not exit without that.
     """
     try:
         number = file.fileno()
@@ -137,7 +137,7 @@ def _past_buffers(file: IO[str]) -> Callable[[str], None]:
         while data:
             try:
                 data = data[os.write(number, data) :]
-            except BlockingIOError:  # somebody has made it so
+            except BlockingIOError:  # another process has made the descriptor non-blocking
                 select.select([], [number], [])
 
     return write

@@ -1,4 +1,4 @@
-"""`cancel`, `retry`, `pause`, `resume`, `prioritize` and `answer`: tell a run that goes on."""
+"""`cancel`, `retry`, `pause`, `resume`, `prioritize`, `answer`: control a run."""
 
 from __future__ import annotations
 
@@ -9,71 +9,69 @@ import typer
 from interlock.errors import NotRunning, UsageError
 from interlock.runtime.control.client import ask
 from interlock.service.project_folder import find_project
+from interlock.views.cli.options import Json, TaskId
 from interlock.views.cli.printing import print_json, say
-
-TaskId = Annotated[str, typer.Argument(help="The id of a task.")]
-Json = Annotated[bool, typer.Option("--json", help="Facts as JSON, for programs.")]
 
 
 def add_to(app: typer.Typer) -> None:
-    """The commands of this file."""
+    """Add the commands of this file."""
     for command in (cancel, retry, pause, resume, prioritize, answer):
         app.command()(command)
 
 
 def cancel(
-    tasks: Annotated[list[str] | None, typer.Argument(help="Ids of tasks.")] = None,
+    tasks: Annotated[list[str] | None, typer.Argument(help="The ids of tasks.")] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="All tasks that have not ended.")
+        bool, typer.Option("--all", help="Cancel every task that has not ended.")
     ] = False,
     as_json: Json = False,
 ) -> int:
-    """End tasks; what comes after them is skipped."""
+    """Cancel tasks; tasks that depend on them are skipped."""
     if bool(tasks) == everything:
-        raise UsageError("name the tasks to cancel, or say --all")
-    ended = ask(find_project().folder, "cancel", tasks=None if everything else tasks)
-    said = f"Cancelled: {', '.join(ended)}." if ended else "They had all ended already."
-    return _say({"cancelled": ended}, said, as_json)
+        raise UsageError("name the tasks to cancel, or use --all")
+    cancelled = ask(find_project().folder, "cancel", tasks=None if everything else tasks)
+    text = f"Cancelled: {', '.join(cancelled)}." if cancelled else "All of them had already ended."
+    return _print({"cancelled": cancelled}, text, as_json)
 
 
 def retry(task: TaskId, as_json: Json = False) -> int:
-    """Do a task again that did not succeed.
+    """Run a task again that did not succeed.
 
-    All that was skipped because of it is done again as well. Of a run that has ended,
-    `interlock run --resume` tries again all that did not succeed.
+    Tasks that were skipped because of it run again as well. For a run that has ended, use
+    `interlock run --resume`: it repeats every task that did not succeed.
     """
     try:
         names = ask(find_project().folder, "retry", task=task)
     except NotRunning as error:
         raise UsageError(
-            f"{error}; `interlock run --resume` tries again all that did not succeed"
+            f"{error}; `interlock run --resume` repeats every task that did not succeed"
         ) from error
-    said = ", ".join(f"{old} again as {new}" for old, new in names.items())
-    return _say({"submitted": names}, f"Submitted {said}.", as_json)
+    submitted = ", ".join(f"{old} again as {new}" for old, new in names.items())
+    return _print({"submitted": names}, f"Submitted {submitted}.", as_json)
 
 
 def pause(
-    task: Annotated[str | None, typer.Argument(help="Only this task.")] = None,
+    task: Annotated[str | None, typer.Argument(help="Pause only this task.")] = None,
     as_json: Json = False,
 ) -> int:
-    """Start nothing more; what runs goes on."""
+    """Start nothing more for now; running attempts continue."""
     ask(find_project().folder, "pause", task=task)
     what = task or "everything"
     undo = f"interlock resume {task}" if task else "interlock resume"
-    return _say({"paused": what}, f"Paused {what}. `{undo}` ends it.", as_json)
+    return _print({"paused": what}, f"Paused {what}. Resume with `{undo}`.", as_json)
 
 
 def resume(
-    task: Annotated[str | None, typer.Argument(help="Only this task.")] = None,
+    task: Annotated[str | None, typer.Argument(help="Resume only this task.")] = None,
     as_json: Json = False,
 ) -> int:
     """End a pause.
 
-    A run that was interrupted goes on with `interlock run --resume`.
+    To continue an interrupted run, use `interlock run --resume`.
     """
     ask(find_project().folder, "resume", task=task)
     what = task or "everything"
-    return _say({"resumed": what}, f"Resumed {what}.", as_json)
+    return _print({"resumed": what}, f"Resumed {what}.", as_json)
 
 
 def prioritize(
@@ -81,39 +79,40 @@ def prioritize(
     priority: Annotated[str, typer.Argument(help="A number, or a name from the project file.")],
     as_json: Json = False,
 ) -> int:
-    """Give a task another priority.
+    """Change the priority of a task.
 
-    The higher number goes first, among those that could start.
+    Among tasks that could start, the one with the highest number starts first.
     """
-    place = find_project()
-    named = place.project().priorities
+    folder = find_project()
+    named = folder.project().priorities
     if priority in named:
         number = named[priority]
     else:
         try:
             number = int(priority)
         except ValueError:
-            known = f", or {', '.join(named)}" if named else ""
-            raise UsageError(f"{priority!r} is no priority; write a whole number{known}") from None
-    ask(place.folder, "prioritize", task=task, priority=number)
+            known = f", or one of: {', '.join(named)}" if named else ""
+            raise UsageError(
+                f"{priority!r} is not a valid priority; use a whole number{known}"
+            ) from None
+    ask(folder.folder, "prioritize", task=task, priority=number)
     facts = {"task": task, "priority": number}
-    return _say(facts, f"{task} has priority {number} now.", as_json)
+    return _print(facts, f"{task} now has priority {number}.", as_json)
 
 
 def answer(
     task: TaskId,
-    text: Annotated[str, typer.Argument(help="What to tell it: yes, no, or more.")],
+    text: Annotated[str, typer.Argument(help="The answer: yes, no, or any text.")],
     as_json: Json = False,
 ) -> int:
-    """Answer a task that needs you."""
-    place = find_project()
-    ask(place.folder, "answer", task=task, answer=text)
-    return _say({"task": task, "answer": text}, f"LineWatcher {task}: {text}", as_json)
+    """Answer the question of a task that needs you."""
+    ask(find_project().folder, "answer", task=task, answer=text)
+    return _print({"task": task, "answer": text}, f"Answered {task}: {text}", as_json)
 
 
-def _say(facts: dict[str, Any], words: str, as_json: bool) -> int:
+def _print(facts: dict[str, Any], text: str, as_json: bool) -> int:
     if as_json:
         print_json(facts)
     else:
-        say(words)
+        say(text)
     return 0

@@ -1,4 +1,4 @@
-"""`check` and `graph`: what is to be known of a plan before anything starts."""
+"""`check` and `graph`: look at a plan before anything starts."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ from interlock.runtime.project import ProjectAgents, tasks_of
 from interlock.service.project_folder import find_project
 from interlock.views.cli.graph_text import dot, mermaid
 from interlock.views.cli.graph_tree import tree
+from interlock.views.cli.options import Json
 from interlock.views.cli.plan_conflicts import COMPARED, find_conflicts, nodes, plan_json
 from interlock.views.cli.printing import print_json, say
 from interlock.views.terminal.console import make_console
 from interlock.views.terminal.figures import plural
 
-Json = Annotated[bool, typer.Option("--json", help="Facts as JSON, for programs.")]
 
-
-class Shape(StrEnum):
-    """How a graph is drawn."""
+class GraphFormat(StrEnum):
+    """The formats of a graph."""
 
     TREE = "tree"
     DOT = "dot"
@@ -33,7 +32,7 @@ class Shape(StrEnum):
 
 
 def add_to(app: typer.Typer) -> None:
-    """The commands of this file."""
+    """Add the commands of this file."""
     app.command()(check)
     app.command()(graph)
 
@@ -44,15 +43,14 @@ def check(
 ) -> int:
     """Check a plan, or compare two patterns.
 
-    Says everything that is wrong with a plan, or which of its tasks take turns and why. Of two
-    patterns it says whether there can be a path that both of them mean.
+    Lists every error of a plan, or which of its tasks take turns and why. For two patterns, says
+    whether some path could match both.
     """
     if len(what) == 2:
         return _patterns(what[0], what[1], as_json)
     if len(what) != 1:
         raise UsageError("give one plan file, or two patterns to compare")
-    place = find_project()
-    project = place.project()
+    project = find_project().project()
     plan = load_plan(Path(what[0]), project)
     tasks = tasks_of(plan, ProjectAgents(project))
     found = find_conflicts(tasks, project.capacity)
@@ -64,28 +62,30 @@ def check(
         say(f"note: {warning}")
     for each in found:
         say(f"{each.one} and {each.other} take turns: {each.about}")
-    turns = f"{plural(len(found), 'pair')} of them take turns" if found else "none of them conflict"
+    turns = (
+        f"{plural(len(found), 'pair')} of them take turns" if found else "no two of them conflict"
+    )
     if len(tasks) > COMPARED:
-        turns += f" (of the first {COMPARED:,}, which were compared)"
-    say(f"{what[0]} is fine: {plural(len(tasks), 'task')}, {turns}.")
+        turns += f" (among the first {COMPARED:,}, which were compared)"
+    say(f"{what[0]} is valid: {plural(len(tasks), 'task')}, {turns}.")
     return 0
 
 
 def graph(
     plan: Annotated[Path, typer.Argument(help="A plan file.")],
-    shape: Annotated[Shape, typer.Option("--as", help="What to draw it for.")] = Shape.TREE,
+    shape: Annotated[GraphFormat, typer.Option("--as", help="Output format.")] = GraphFormat.TREE,
     as_json: Json = False,
 ) -> int:
-    """Draw what comes after what in a plan."""
+    """Draw the dependencies of a plan."""
     project = find_project().project()
     loaded = load_plan(plan, project)
     tasks = tasks_of(loaded, ProjectAgents(project))
     if as_json:
         print_json(plan_json(loaded, tasks, ()))
-    elif shape is Shape.TREE:
+    elif shape is GraphFormat.TREE:
         make_console().print(tree(nodes(tasks)))
     else:
-        print(dot(nodes(tasks), loaded.name) if shape is Shape.DOT else mermaid(nodes(tasks)))
+        print(dot(nodes(tasks), loaded.name) if shape is GraphFormat.DOT else mermaid(nodes(tasks)))
     return 0
 
 
@@ -97,5 +97,5 @@ def _patterns(one: str, other: str, as_json: bool) -> int:
     elif clash is None:
         say(f"{one} and {other} have no path in common.")
     else:
-        say(f"{one} and {other} conflict: both mean {witness}")
+        say(f"{one} and {other} conflict: both match {witness}")
     return 0

@@ -1,4 +1,4 @@
-"""`init`, `agents`, `doctor`, `completion` and `version`: around the work."""
+"""`init`, `agents`, `doctor`, `completion` and `version`: set up a project and check it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ from interlock.version import __version__
 from interlock.views.cli.agents_table import agents as agents_table
 from interlock.views.cli.doctor import examine
 from interlock.views.cli.init_files import installed_agents, plan_file_text, project_file_text
+from interlock.views.cli.options import Json
 from interlock.views.cli.printing import print_json, say
 from interlock.views.cli.project_agents import agent_json, agent_row
 from interlock.views.terminal.console import make_console
 
-Json = Annotated[bool, typer.Option("--json", help="Facts as JSON, for programs.")]
-
 
 class CompletionShell(StrEnum):
-    """Shells that can be taught to complete."""
+    """Shells for which there is a completion script."""
 
     BASH = "bash"
     ZSH = "zsh"
@@ -33,20 +32,17 @@ class CompletionShell(StrEnum):
 
 
 def add_to(app: typer.Typer) -> None:
-    """The commands of this file."""
+    """Add the commands of this file."""
     for command in (init, agents, doctor, completion, version):
         app.command()(command)
 
 
 def init(
-    force: Annotated[
-        bool, typer.Option("--force", help="Write over files that are there.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
 ) -> int:
     """Write a project file and a first plan.
 
-    Both are for this folder, commented, and work as they are; coding agents that are installed are
-    found.
+    Both are commented and work as they are. Coding agents that are installed are detected.
     """
     root = Path.cwd()
     found = installed_agents()
@@ -57,15 +53,15 @@ def init(
     there = [path.name for path in files if path.exists()]
     if there and not force:
         raise UsageError(
-            f"{' and '.join(there)} {'is' if len(there) == 1 else 'are'} here already; "
-            "--force writes over"
+            f"{' and '.join(there)} {'exists' if len(there) == 1 else 'exist'} already; "
+            "use --force to overwrite"
         )
     for path, text in files.items():
         path.write_text(text, encoding="utf-8")
     ProjectFolder(root).make()
     names = ", ".join(each.name for each in found)
-    say(f"Found {names}." if found else "Found no coding agent; `hello` stands in for one.")
-    say("Wrote interlock.yaml (who works here) and plan.yaml (what is to be done).")
+    say(f"Found {names}." if found else "Found no coding agent; `hello` is a placeholder for one.")
+    say("Wrote interlock.yaml (the agents) and plan.yaml (the tasks).")
     say("Next: interlock check plan.yaml; interlock run plan.yaml")
     return 0
 
@@ -74,7 +70,9 @@ def agents(as_json: Json = False) -> int:
     """List the agents of the project file."""
     project = find_project().project()
     if not project.agents:
-        raise UsageError("no agent is configured here; `interlock init` writes a project file")
+        raise UsageError(
+            "no agent is configured here; `interlock init` writes a project file to start from"
+        )
     specs = project.agents.values()
     if as_json:
         print_json([agent_json(each) for each in specs])
@@ -84,7 +82,7 @@ def agents(as_json: Json = False) -> int:
 
 
 def doctor(as_json: Json = False) -> int:
-    """StateStyle for what would stand in the way."""
+    """Check this machine and this project for problems."""
     findings = examine(find_project())
     if as_json:
         print_json([each._asdict() for each in findings])
@@ -98,21 +96,21 @@ def doctor(as_json: Json = False) -> int:
 
 def completion(
     context: typer.Context,
-    shell: Annotated[CompletionShell, typer.Argument(help="For which shell.")],
+    shell: Annotated[CompletionShell, typer.Argument(help="The shell.")],
 ) -> int:
-    """Print a script that teaches a shell to complete.
+    """Print a completion script for a shell.
 
     For bash: eval "$(interlock completion bash)"
     """
-    get_completion_inspect_parameters()  # makes its shells known
+    get_completion_inspect_parameters()  # registers the shells
     root = context.find_root().command
     os.environ["_INTERLOCK_COMPLETE"] = f"source_{shell}"
-    root.main([], prog_name="interlock")  # prints the script, and ends the program
+    root.main([], prog_name="interlock")  # prints the script and exits
     return 0
 
 
 def version(as_json: Json = False) -> int:
-    """Say which version this is."""
+    """Print the version."""
     if as_json:
         print_json({"version": __version__, "python": platform.python_version()})
     else:
