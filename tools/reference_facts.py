@@ -7,50 +7,50 @@ from collections.abc import Iterator, Mapping
 from interlock.service.exit_codes import ExitCode
 
 EXITS = {
-    ExitCode.SUCCEEDED: "all succeeded; a command that looks or steers did what it was asked",
-    ExitCode.FAILED: "some task did not succeed; `doctor` found something",
-    ExitCode.USAGE: "wrong use, or an error in a project or plan file; nothing was started",
-    ExitCode.DEADLINE: "the deadline came first",
-    ExitCode.CONFLICTED: "merges left conflicted (there is no merging yet)",
-    ExitCode.INTERRUPTED: "interrupted: by the first Ctrl-C what runs may finish, by the second "
-    "not; `interlock run --resume` goes on",
+    ExitCode.SUCCEEDED: "every task succeeded; for other commands: success",
+    ExitCode.FAILED: "some task did not succeed; `doctor` found a problem",
+    ExitCode.USAGE: "wrong usage, or an error in a project or plan file; nothing was started",
+    ExitCode.DEADLINE: "the deadline of the run passed",
+    ExitCode.CONFLICTED: "merge conflicts are left (there is no merging yet)",
+    ExitCode.INTERRUPTED: "interrupted: after the first Ctrl-C running tasks may finish, after the "
+    "second they are stopped; `interlock run --resume` continues",
 }
 
 VARIABLES = {
-    "NO_COLOR": "set to anything: no colours; the live view stays, since nothing is said by colour "
+    "NO_COLOR": "if set: no colours; the live view stays, since no information is given by colour "
     "alone",
-    "TERM": "`dumb`: no live view, one line for what matters",
-    "CI": "set to anything: the same, as if `--headless` were said",
-    "COLUMNS": "how wide the output is; otherwise as wide as the terminal, or 80",
-    "INTERLOCK_CONTAINMENT": "how programs are kept together, so that nothing of them is left: "
-    "`namespace`, `cgroup`, `subreaper` or `group`; otherwise the strongest there is "
+    "TERM": "`dumb`: no live view, one line per important event",
+    "CI": "if set: the same, as with `--headless`",
+    "COLUMNS": "the width of the output; by default that of the terminal, or 80",
+    "INTERLOCK_CONTAINMENT": "how the processes of a program are contained, so that none is left "
+    "running: `namespace`, `cgroup`, `subreaper` or `group`; by default the strongest available "
     "([programs as agents](agents.md#how-it-is-stopped))",
 }
-"""Those that the program itself reads."""
+"""Variables that the program reads."""
 
 GIVEN = {
-    "INTERLOCK_RUN": "the run",
+    "INTERLOCK_RUN": "the id of the run",
     "INTERLOCK_TASK": "the id of the task",
-    "INTERLOCK_ATTEMPT": "which attempt this is, from 1",
+    "INTERLOCK_ATTEMPT": "the number of the attempt, from 1",
     "INTERLOCK_WORKSPACE": "the folder of the project",
-    "INTERLOCK_PROMPT": "the prompt, for a command line that a shell runs",
-    "INTERLOCK_PROMPT_FILE": "the path of a file with the prompt, in the same case",
-    "TMPDIR": "a folder for this attempt alone, removed with it",
+    "INTERLOCK_PROMPT": "the prompt, if the command is run by a shell",
+    "INTERLOCK_PROMPT_FILE": "the path of a file with the prompt, likewise",
+    "TMPDIR": "a folder of this attempt, removed when it has ended",
 }
-"""Those that a program gets from us."""
+"""Variables that programs receive."""
 
 FILES = {
     ".gitignore": "keeps the folder out of git",
     "journal.db": "the record of all runs ([durable runs](durable.md)), with its `-wal` and `-shm`",
-    "journal.db.lock": "held by who carries out a run; the file itself means nothing",
-    "journal.db.agents.lock": "held by agents; the next run begins nothing before they are gone",
-    "control.sock": "the way to a run that goes on, for its owner only (mode 0600)",
-    "interlock.log": "the log of all runs, 5 MB and two older files (`.1`, `.2`)",
-    "logs/RUN/TASK/ATTEMPT.log": "what a program has printed",
-    "tmp/": "the TMPDIR and prompts of attempts that run",
-    "agents/": "who has a name to itself, by `AgentRegistry.register` ([queue](systems/queue.md))",
+    "journal.db.lock": "locked while a run is going on; the file itself means nothing",
+    "journal.db.agents.lock": "locked by agents; the next run starts nothing until they exit",
+    "control.sock": "the control socket of a run, for its owner only (mode 0600)",
+    "interlock.log": "the log of all runs: 5 MB, and two older files (`.1`, `.2`)",
+    "logs/RUN/TASK/ATTEMPT.log": "the output of a program",
+    "tmp/": "the TMPDIR and the prompts of running attempts",
+    "agents/": "names reserved by `AgentRegistry.register` ([queue](systems/queue.md))",
 }
-"""All that is below `.interlock/`."""
+"""Everything below `.interlock/`."""
 
 
 def facts() -> Iterator[str]:
@@ -61,12 +61,12 @@ def facts() -> Iterator[str]:
     yield table(VARIABLES)
     yield "Programs get these, besides [the variables they may see](agents.md#environment):\n"
     yield table(GIVEN)
-    yield "## Files\n\nAll that Interlock writes for itself is in `.interlock/`:\n"
+    yield "## Files\n\nInterlock keeps its own files in `.interlock/`:\n"
     yield table(FILES)
 
 
 def table(rows: Mapping[str, str], head: str = "| | |") -> str:
-    """Rows of names, several of them with commas between, and what is said of them."""
+    """A table of names (several in one row are separated by commas) and their descriptions."""
     lines = [
         f"| {', '.join(f'`{each}`' for each in key.split(', '))} | {says} |"
         for key, says in rows.items()

@@ -1,7 +1,7 @@
-"""Names in JSON that programs rely on, for the reference.
+"""Sections of the reference on JSON: the names that programs rely on.
 
-They are taken from the code: what has no words here, or words for what is not there, is an error
-when the page is written.
+The names are taken from the code. A name without a description here, or a description of a name
+that does not exist, is an error when the page is written.
 """
 
 from __future__ import annotations
@@ -21,48 +21,48 @@ from interlock.views.terminal.event_lines import event_json
 from tools.reference_facts import table
 
 _RUN = {
-    "run_id": "the name of the run",
-    "plan": "the plan file, or how many texts there were",
-    "at": "the moment all of this is about",
+    "run_id": "the id of the run",
+    "plan": "the plan file, or the number of prompts",
+    "at": "the time of these facts",
     "started_at, ended_at": "`ended_at` is null while the run is open",
     "duration": "so far",
-    "active": "whether somebody carries it out at this moment",
-    "paused, draining": "whether it starts nothing: for now, or any more",
-    "slots": "attempts that may run at once",
-    "last_event": "the number of the last event that is in this",
+    "active": "whether a process is carrying it out",
+    "paused, draining": "whether it starts nothing for now, or nothing more",
+    "slots": "maximum number of concurrent attempts",
+    "last_event": "the number of the last event that is included",
     "progress": "tasks by state",
-    "one_by_one": "how long it would have taken one after another",
-    "saved": "the difference",
-    "cost, tokens": "what all attempts say they used",
+    "one_by_one": "how long the tasks would have taken one after another",
+    "saved": "the difference between `one_by_one` and `duration`",
+    "cost, tokens": "usage as reported by all attempts",
     "tasks": "each task, in the order of the plan",
 }
 
 _TASK = {
     "id": "its id",
     "state, since": f"{', '.join(f'`{state}`' for state in State)}; and since when",
-    "agent, prompt": "who does what; the prompt may be shortened",
+    "agent, prompt": "the prompt may be shortened",
     "claims": "as in `writes src/**`, `reads docs/`, `uses gpu`",
-    "after": "ids of the tasks that have to succeed first",
-    "priority": "higher goes first",
-    "attempt, attempts": "which one runs or ran last (from 1), and how many are allowed",
+    "after": "ids of its dependencies",
+    "priority": "the highest goes first",
+    "attempt, attempts": "the number of the current or last attempt, from 1, and the maximum",
     "submitted_at, started_at, ended_at": "`started_at` is that of its last attempt",
-    "duration": "from its first start to its end, without waiting for people",
-    "estimate": "how long an attempt is thought to take",
-    "fraction, message": "what it last said of itself",
-    "tokens, cost": "what its attempts say they used",
+    "duration": "from its first start to its end, without the time it waited for a person",
+    "estimate": "expected duration of an attempt",
+    "fraction, message": "its last progress report",
+    "tokens, cost": "usage as reported by its attempts",
     "error, error_type": "why it did not succeed",
-    "cause": "because of what it was skipped or cancelled",
+    "cause": "what it was skipped or cancelled for",
     "ended_by": "the deadline that ended it: `task_deadline`, `run_deadline`; empty if none did",
-    "retry_of": "the task that it does again, after `interlock retry`",
-    "question": "what it asks you",
-    "stopping": "it was told to stop, or has ended, and something of it still runs",
+    "retry_of": "the task that it repeats, after `interlock retry`",
+    "question": "the question it asks you",
+    "stopping": "whether it was told to stop, or has ended, and has not exited",
     "output": "its result as text, shortened",
-    "log": "the file with what its last attempt printed",
+    "log": "the log file of its last attempt",
 }
 
 _PROGRESS = {
-    ", ".join(State): "so many tasks are in this state",
-    "zombies": "attempts that were told to stop and are not gone",
+    ", ".join(State): "the number of tasks in this state",
+    "zombies": "attempts that were told to stop and have not exited",
     "ended, total": "sums over the states",
 }
 
@@ -70,26 +70,26 @@ _WHY = {
     "task_id": "the task",
     "state": "its state",
     "at": "this moment",
-    "since": "since when it is in that state",
-    "reasons": "all of them: `kind`, the sentence as `text`, and the fields below",
-    "clears_at": "when it could start if nothing else happens; null if nobody knows",
-    "suggestions": "what could be done, as texts",
+    "since": "since when it has been in that state",
+    "reasons": "all reasons, each with its `kind`, a sentence as `text`, and the fields below",
+    "clears_at": "when the last reason is expected to be gone; null if that is unknown",
+    "suggestions": "what you could do, as texts",
     "error, error_type": "why it did not succeed, if it has ended",
-    "cause": "because of what it was skipped or cancelled",
-    "log": "where the output of its last attempt is, if it is kept",
+    "cause": "what it was skipped or cancelled for",
+    "log": "the log file of its last attempt, if there is one",
 }
 
 _EVENT = {
     "number": "from 1, without gaps; `--since` takes it",
     "at": "when it happened",
     "kind": f"{', '.join(f'`{kind}`' for kind in Kind)} ([what they mean](library.md#events))",
-    "task_id": "empty where it is about the run",
+    "task_id": "empty if it is about the run",
     "data": "depends on the kind",
 }
 
 _FINDING = {
-    "what": "what was looked at",
-    "fine": "whether it is as it should be",
+    "what": "what was checked",
+    "fine": "whether the check passed",
     "said": "what was found",
     "help": "what to do about it",
 }
@@ -114,8 +114,9 @@ _OTHERS = {
 def names_in_json() -> Iterator[str]:
     """The sections, one after another."""
     yield (
-        "## JSON\n\nOne document, in ASCII, under names that stay. Times are seconds since 1970, "
-        "lengths of time are\nseconds.\n"
+        "## JSON\n\nOne document, in ASCII, under names that do not change. Times are seconds "
+        "since 1970, "
+        "durations are\nseconds.\n"
     )
     run = RunFacts("", 0.0, 0.0)
     yield "### status --json, run --json\n"
@@ -131,7 +132,7 @@ def names_in_json() -> Iterator[str]:
     for reason in REASONS:
         named = ", ".join(f"`{each.name}`" for each in fields(reason))
         yield f"| `{reason.kind}` | {(reason.__doc__ or '').splitlines()[0]} | {named} |"
-    yield "\n### events --json\n\nOne object a line.\n"
+    yield "\n### events --json\n\nOne object per line.\n"
     event = Event(1, 0.0, Kind.LOGGED, "", None)
     yield table(_checked(_EVENT, event_json(event)))
     yield "### doctor --json\n\nA list.\n"
@@ -141,7 +142,7 @@ def names_in_json() -> Iterator[str]:
 
 
 def _checked(words: Mapping[str, str], names: Iterable[str]) -> Mapping[str, str]:
-    """The words, if they are about just these names."""
+    """The descriptions, if they are about exactly these names."""
     told = [name for row in words for name in row.split(", ")]
     difference = set(told).symmetric_difference(names)
     if difference:

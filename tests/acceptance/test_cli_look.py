@@ -65,7 +65,7 @@ def test_logs_show_what_an_attempt_has_printed(folder: Folder) -> None:
     folder.run("run", "plan.yaml")
     assert folder.told("logs", "twice") == "second try\nhalf a line\n"
     assert folder.told("logs", "twice", "--attempt", "1") == "first try\n"
-    assert "no log of attempt 7; there is: 1, 2" in folder.refused(
+    assert "no log of attempt 7; it has logs of: 1, 2" in folder.refused(
         "logs", "twice", "--attempt", "7"
     )
     said = folder.refused("logs", "twic")

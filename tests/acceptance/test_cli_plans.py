@@ -20,10 +20,10 @@ tasks:
 def test_check_says_who_takes_turns(folder: Folder) -> None:
     folder.write("plan.yaml", PLAN)
     said = folder.told("check", "plan.yaml")
-    about = "writes src/** and writes src/api.py both mean src/api.py"
+    about = "writes src/** and writes src/api.py both match src/api.py"
     assert said.splitlines() == [
         f"api and lint take turns: {about}",
-        "plan.yaml is fine: 4 tasks, 1 pair of them take turns.",
+        "plan.yaml is valid: 4 tasks, 1 pair takes turns.",
     ]
     facts = folder.facts("check", "plan.yaml")
     assert list(facts) == ["plan", "tasks", "conflicts", "warnings"]
@@ -44,7 +44,7 @@ def test_check_says_who_takes_turns(folder: Folder) -> None:
 
 def test_check_compares_two_patterns(folder: Folder) -> None:
     said = folder.told("check", "src/**/*.py", "src/api/*")
-    assert said.startswith("src/**/*.py and src/api/* conflict: both mean src/api/")
+    assert said.startswith("src/**/*.py and src/api/* conflict: both match src/api/")
     facts = folder.facts("check", "docs/", "src/*.md")
     assert facts == {"patterns": ["docs/", "src/*.md"], "conflict": False, "witness": None}
     assert "one plan file, or two patterns" in folder.refused("check", "a", "b", "c")

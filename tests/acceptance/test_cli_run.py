@@ -107,16 +107,16 @@ def test_texts_are_tasks_for_the_only_agent_or_the_one_that_is_named(folder: Fol
         """,
     )
     said = folder.refused("run", "echo one")
-    assert "which agent? Say -a with one of: sh, echo" in said
+    assert "which agent? Use -a with one of: sh, echo" in said
     (task,) = folder.json("run", "-a", "echo", "one")["tasks"]
     assert (task["output"], task["claims"]) == ("said one", ["writes said/"])
     assert "no agent 'ehco'" in folder.refused("run", "-a", "ehco", "one")
 
 
 def test_nothing_to_run_is_an_error_of_use(empty: Folder) -> None:
-    assert "what is to run?" in empty.refused("run")
+    assert "nothing to run; give a plan file" in empty.refused("run")
     said = empty.refused("run", "fix the login test")
-    assert "no agent is configured here: `interlock init`" in said
+    assert "no agent is configured here; `interlock init`" in said
     assert "no such file" in empty.refused("run", "plans/missing.yaml").lower()
     assert not (empty.path / ".interlock").exists()
 
@@ -154,7 +154,7 @@ def test_a_dry_run_says_what_would_happen_and_starts_nothing(folder: Folder) -> 
     )
     said = folder.say("run", "plan.yaml", "--dry-run")
     assert (
-        "one and two take turns: writes src/** and writes src/two.py both mean src/two.py" in said
+        "one and two take turns: writes src/** and writes src/two.py both match src/two.py" in said
     )
     assert "3 tasks. Nothing was started." in said
     facts = folder.json("run", "plan.yaml", "--dry-run")
@@ -164,7 +164,7 @@ def test_a_dry_run_says_what_would_happen_and_starts_nothing(folder: Folder) -> 
         {
             "one": "one",
             "other": "two",
-            "about": "writes src/** and writes src/two.py both mean src/two.py",
+            "about": "writes src/** and writes src/two.py both match src/two.py",
         }
     ]
     assert not (folder.path / ".interlock").exists()
@@ -341,11 +341,11 @@ class TestDelegate:
     def test_it_says_first_who_takes_turns_and_last_what_it_took(self, folder: Folder) -> None:
         said = folder.say("delegate", "sh: echo one", "sh: echo two", "echo: three")
         lines = said.splitlines()
-        assert "take turns: writes src/ and writes src/ both mean src" in lines[0]
-        assert lines[-1].startswith("Together ")
-        assert "; one after another " in lines[-1]
+        assert "take turns: writes src/ and writes src/ both match src" in lines[0]
+        assert lines[-1].startswith("Took ")
+        assert "; one after another it would have taken " in lines[-1]
         said = folder.say("delegate", "sh: echo one", "echo: three")
-        assert said.startswith("None of them conflict.\n")
+        assert said.startswith("No two of these tasks conflict.\n")
 
     def test_it_ends_as_a_run_does(self, folder: Folder) -> None:
         folder.run("delegate", "sh: exit 4", "echo: fine", code=1)

@@ -39,9 +39,9 @@ class TestInit:
     ) -> None:
         path = only(tmp_path_factory.mktemp("path"))
         said = empty.say("init", PATH=path)
-        assert "Found no coding agent; `hello` stands in for one." in said
+        assert "Found no coding agent; `hello` is a placeholder for one." in said
         assert "Next: interlock check plan.yaml; interlock run plan.yaml" in said
-        assert "plan.yaml is fine: 3 tasks" in empty.told("check", "plan.yaml")
+        assert "plan.yaml is valid: 3 tasks" in empty.told("check", "plan.yaml")
         facts = empty.json("run", "plan.yaml")
         assert facts["progress"]["succeeded"] == 3
         assert "I was asked to: Write an outline" in facts["tasks"][2]["output"]
@@ -51,7 +51,7 @@ class TestInit:
     def test_it_writes_over_nothing_unless_it_is_forced(self, empty: Folder) -> None:
         empty.write("plan.yaml", "mine")
         said = empty.refused("init")
-        assert "plan.yaml is here already; --force writes over" in said
+        assert "plan.yaml exists already; use --force to overwrite" in said
         assert (empty.path / "plan.yaml").read_text() == "mine"
         assert not (empty.path / "interlock.yaml").exists()
         empty.run("init", "--force")

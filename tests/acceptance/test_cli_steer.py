@@ -46,7 +46,7 @@ def test_tasks_are_cancelled_by_name_all_of_those_named_or_none(folder: Folder, 
     assert folder.state("held") == "running"
     assert folder.told("cancel", "held") == "Cancelled: held.\n"
     assert folder.facts("cancel", "held") == {"cancelled": []}
-    assert folder.told("cancel", "held") == "They had all ended already.\n"
+    assert folder.told("cancel", "held") == "All of them had already ended.\n"
     other.open()
     assert outcomes(running, 1) == {
         "held": "cancelled",
@@ -58,8 +58,8 @@ def test_tasks_are_cancelled_by_name_all_of_those_named_or_none(folder: Folder, 
 
 def test_everything_is_cancelled_at_once(folder: Folder, gate: Gate) -> None:
     running = going(folder, gate, b={"prompt": "true", "writes": "held"})
-    assert "name the tasks to cancel, or say --all" in folder.refused("cancel")
-    assert "name the tasks to cancel, or say --all" in folder.refused("cancel", "b", "--all")
+    assert "name the tasks to cancel, or use --all" in folder.refused("cancel")
+    assert "name the tasks to cancel, or use --all" in folder.refused("cancel", "b", "--all")
     assert folder.facts("cancel", "--all") == {"cancelled": ["held", "b"]}
     assert outcomes(running, 1) == {"held": "cancelled", "b": "cancelled"}
 
@@ -137,7 +137,7 @@ def test_a_pause_lets_nothing_start_until_it_is_over(folder: Folder, gate: Gate)
     }
     running = going(folder, gate, **tasks)
     assert folder.facts("pause") == {"paused": "everything"}
-    assert folder.told("pause", "c") == "Paused c. `interlock resume c` ends it.\n"
+    assert folder.told("pause", "c") == "Paused c. Resume with `interlock resume c`.\n"
     gate.open()
     folder.event("settled", "held")
     assert [folder.state("b"), folder.state("c")] == ["waiting", "waiting"]
@@ -153,7 +153,7 @@ def test_a_priority_is_a_number_or_a_name(folder: Folder, gate: Gate) -> None:
     script = "echo $INTERLOCK_TASK >> order"
     names = {name: {"prompt": script, "writes": "held"} for name in ("b", "c", "d")}
     running = going(folder, gate, **names)
-    assert folder.told("prioritize", "d", "7") == "d has priority 7 now.\n"
+    assert folder.told("prioritize", "d", "7") == "d now has priority 7.\n"
     assert folder.facts("prioritize", "c", "high") == {"task": "c", "priority": 10}
     said = folder.refused("prioritize", "b", "soon")
     assert "'soon' is no priority; write a whole number, or low, normal, high" in said
@@ -174,7 +174,7 @@ def test_an_answer_lets_go_on_who_asked_and_no_ends_it(folder: Folder, gate: Gat
     assert "Deploy now?" in folder.told("status")
     assert folder.state("deploy?") == "needs_you"
     assert "held" in folder.refused("answer", "held", "yes")
-    assert folder.told("answer", "deploy?", "yes") == "Told deploy?: yes\n"
+    assert folder.told("answer", "deploy?", "yes") == "Answered deploy?: yes\n"
     assert folder.facts("answer", "delete?", "no") == {"task": "delete?", "answer": "no"}
     gate.open()
     assert outcomes(running, 1) == {

@@ -211,7 +211,7 @@ def test_a_backoff_and_an_unanswered_question(folder: Folder) -> None:
         "asks": {"prompt": "true", "writes": "b", "ask": "May I?"},
     }
     running = plan(folder, tasks)
-    running.line_with("came to nothing")
+    running.line_with("failed")
     reasons = asked(folder, "fails")
     assert list(reasons) == ["backoff"]
     assert reasons["backoff"]["attempts"] == 1

@@ -76,7 +76,7 @@ def test_the_demo_tells_what_really_failed_and_who_was_skipped_for_it(told: str)
 
 
 def test_the_demo_compares_with_one_after_another(told: str) -> None:
-    assert re.search(r"saved, \d+\.\d × as fast as one by one", told)
+    assert re.search(r"saved, \d+\.\d × as fast as one after another", told)
     assert "15 new files" in told
 
 

@@ -27,7 +27,7 @@ class Conflict:
         return True
 
     def __str__(self) -> str:
-        return f"{self.a} conflicts with {self.b}: both mean {self.witness}"
+        return f"{self.a} conflicts with {self.b}: both match {self.witness}"
 
 
 def conflicts(

@@ -36,7 +36,7 @@ def test_two_reads_never_conflict() -> None:
 def test_a_read_conflicts_with_a_write_of_the_same_path() -> None:
     found = conflicts(read("docs/"), write("docs/*.md"))
     assert found == Conflict(read("docs/"), write("docs/*.md"), "docs/x.md")
-    assert str(found) == "read docs/ conflicts with write docs/*.md: both mean docs/x.md"
+    assert str(found) == "read docs/ conflicts with write docs/*.md: both match docs/x.md"
 
 
 def test_a_claim_outside_the_workspace_is_refused() -> None:

@@ -62,9 +62,9 @@ def check(
         say(f"note: {warning}")
     for each in found:
         say(f"{each.one} and {each.other} take turns: {each.about}")
-    turns = (
-        f"{plural(len(found), 'pair')} of them take turns" if found else "no two of them conflict"
-    )
+    turns = "no two of them conflict"
+    if found:
+        turns = f"{plural(len(found), 'pair')} {'takes' if len(found) == 1 else 'take'} turns"
     if len(tasks) > COMPARED:
         turns += f" (among the first {COMPARED:,}, which were compared)"
     say(f"{what[0]} is valid: {plural(len(tasks), 'task')}, {turns}.")
