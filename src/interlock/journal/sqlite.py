@@ -12,7 +12,7 @@ from interlock.journal import opening, queries, retention
 from interlock.journal.agents_lock import AgentsLock
 from interlock.journal.batch import Batch
 from interlock.journal.disk import Disk
-from interlock.journal.fold import Fold
+from interlock.journal.event_rows import EventRows
 from interlock.journal.lock import JournalLock
 from interlock.journal.namespace import Namespace
 from interlock.journal.reader import Reader, Run, run_row
@@ -53,7 +53,7 @@ class SqliteJournal:
         self.path = opening.place(path)
         self.codec = Codec(known, redact)
         self.run: Run | None = None
-        self._fold: Fold | None = None
+        self._rows: EventRows | None = None
         self._last = 0
         self._closed = False
         opening.make_folder(self.path)
@@ -85,16 +85,16 @@ class SqliteJournal:
         await self._writer.put(batch)
         self.run = self.read.run(run_id)
         self._last = self.read.last(self.run)
-        self._fold = Fold(no, self.codec)
+        self._rows = EventRows(no, self.run.started_at, self.codec)
         return self.run
 
     # -- the port ---------------------------------------------------------------------------
 
     def append(self, events: Sequence[Event]) -> Awaitable[None]:
         """Take in what happened in one turn of the loop. It is in when the awaitable is done."""
-        if self._fold is None:
+        if self._rows is None:
             raise InterlockError("a run has to begin() before it can be journaled")
-        batch = self._fold.batch(events)
+        batch = self._rows.batch(events)
         if events:
             self._last = events[-1].number
         return self._writer.put(batch)

@@ -75,7 +75,7 @@ class RunFold:
     def logs(self, task_id: str) -> Mapping[int, str]:
         """Where the output of a task's attempts is kept, by attempt."""
         found = self._state.tasks.get(task_id)
-        return {} if found is None else found.logs
+        return {} if found is None else dict(found.logs)
 
     def _facts(self, task: TaskState) -> TaskFacts:
         facts = self._described.get(task.id)

@@ -103,7 +103,7 @@ class RunState:
         self.ended_at = None
         self.is_draining = False
         for task in self.tasks.values():  # whatever was left of attempts ended with its process
-            task.unstopped.clear()
+            task.unstopped = frozenset()
 
     def _run_ended(self, event: Event) -> None:
         self.ended_at = event.at
@@ -113,7 +113,7 @@ class RunState:
 
     def _submitted(self, event: Event) -> None:
         task, now = event.data, event.at - self.started_at
-        parent, group_until = self._take_terms(now)
+        parent, group_until = (None, None) if self._terms is None else self._take_terms(now)
         if not isinstance(task, Task):
             return
         found = self.tasks.get(event.task_id)
@@ -127,8 +127,9 @@ class RunState:
         found.state = State.BLOCKED if task.after else State.WAITING
         found.since = found.submitted_at = event.at
         found.task = task if self._whole else None
-        found.agent = task.labels.get(AGENT_LABEL) or _name(task.agent)
-        found.prompt = str(task.prompt or "")[:_LONGEST]
+        if self._keeps != "nothing":
+            found.agent = task.labels.get(AGENT_LABEL) or _name(task.agent)
+            found.prompt = str(task.prompt or "")[:_LONGEST]
         found.claims, found.after = task.claims, task.after
         found.priority, found.estimate = task.priority, task.estimate
         found.allowed_attempts = task.retry.attempts
@@ -137,8 +138,6 @@ class RunState:
     def _take_terms(self, now: float) -> tuple[tuple[str, int] | None, float | None]:
         """The parent of the next task, and when the time of its group is over."""
         terms = self._terms
-        if terms is None:
-            return None, None
         self._submitted_with -= 1
         if not self._submitted_with:
             self._terms = None
@@ -169,20 +168,23 @@ class RunState:
         task.token = task.running = token
         task.retry_at = task.attempt_error = task.fraction = None
         task.message = task.log = ""
-        if not task.was_cut_off:
+        if task.was_cut_off:
+            task.was_cut_off = False
+        elif task.answers:
             task.answers = []
-        task.was_cut_off = False
         if task.first_start is None:
             task.first_start = now
-        self.last_token = max(self.last_token, token or 0)
-        self._spend(task.claims, now)
+        if token and token > self.last_token:
+            self.last_token = token
+        if self._whole:
+            self._spend(task.claims, now)
 
     def _launched(self, event: Event) -> None:
         task = self._task(event)
         if task is not None:
             task.log = get(event.data, "log") or ""
             if task.log:
-                task.logs[task.attempt or 0] = task.log
+                task.logs += ((task.attempt or 0, task.log),)
 
     def _attempt_over(self, event: Event) -> None:
         task = self._task(event)
@@ -197,13 +199,13 @@ class RunState:
             task.running = None
             task.error = error or task.error
         if event.kind is Kind.STOP_REQUESTED or not get(event.data, "gone", True):
-            task.unstopped.add(token)
+            task.unstopped |= {token}
             task.is_stopping = True
 
     def _attempt_exited(self, event: Event) -> None:
         task = self._task(event)
         if task is not None:
-            task.unstopped.discard(get(event.data, "token"))
+            task.unstopped -= {get(event.data, "token")}
             task.is_stopping = task.is_stopping and bool(task.unstopped)
 
     def _interrupted(self, event: Event) -> None:

@@ -89,9 +89,9 @@ class TaskState:
     """Seconds for which it has waited for a person."""
     log: str = ""
     """Where the output of its last attempt is."""
-    logs: dict[int, str] = field(default_factory=dict)
-    """The same by attempt."""
-    unstopped: set[int] = field(default_factory=set)
+    logs: tuple[tuple[int, str], ...] = ()
+    """The same for each attempt, by its number."""
+    unstopped: frozenset[int] = frozenset()
     """The tokens of attempts that are over and have not exited."""
     is_stopping: bool = False
 
