@@ -39,9 +39,8 @@ class WallClock:
             self._timer = None
         if not self.is_running:
             return
-        due = self._context.copy().run(
-            self._look
-        )  # a copy: it may be entered already, further up the stack
+        # A copy of the context: it may be entered already, further up the stack.
+        due = self._context.copy().run(self._look)
         if self.is_running and self._timer is None:
             left = LONGEST_SLEEP if due is None else due - self.now()
             sleep = min(max(left, 0.0), LONGEST_SLEEP)

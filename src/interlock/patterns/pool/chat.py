@@ -46,14 +46,14 @@ class SessionManager(EngineUser):
         return await sessions.create(runtime, session)
 
     async def get_session(self, session_id: str) -> Session:
-        """A session by its id; AgentError if there is none."""
+        """Return a session by its id; AgentError if there is none."""
         found = self.engine.sessions.find(await self.engine.open(), session_id)
         if found is None:
             raise AgentError(f"there is no session {session_id!r}; create it with create_session()")
         return found
 
     async def list_sessions(self, agent_id: str | None = None) -> list[Session]:
-        """All sessions of the journal, or those of one agent."""
+        """Return all sessions of the journal, or those of one agent."""
         found = self.engine.sessions.all(await self.engine.open())
         return [each for each in found if agent_id in (None, each.agent_id)]
 

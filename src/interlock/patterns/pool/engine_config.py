@@ -67,7 +67,7 @@ class AgentMaker:
         if not isinstance(config, EngineConfig | None):
             raise InvalidOption(f"config is {config!r}; write EngineConfig(default_model=...)")
         if factory is not None and not callable(factory):
-            raise InvalidOption(f"agent_factory is {factory!r}; it is a function of an entry")
+            raise InvalidOption(f"agent_factory is {factory!r}; it must be a function of an entry")
         self.config = config or EngineConfig()
         self._factory = factory
 
@@ -156,13 +156,13 @@ def is_async(function: Any) -> bool:
 
 def _check_id(agent_id: Any, what: str) -> None:
     if not isinstance(agent_id, str) or not agent_id.strip():
-        raise BlankId(f"{what} is {agent_id!r}; it is text that is not blank")
+        raise BlankId(f"{what} is {agent_id!r}; it must be non-blank text")
 
 
 def _check_texts(where: str, *texts: Any) -> None:
     for text in texts:
         if not isinstance(text, str | None):
-            raise InvalidOption(f"{where}: {text!r}; a model and a system prompt are text")
+            raise InvalidOption(f"{where}: {text!r}; a model or system prompt must be text")
 
 
 def listed(given: Any, what: str) -> list[Any]:
