@@ -11,6 +11,9 @@ from interlock.model.task import Task
 _ENOUGH = 3
 """A label with fewer successes than this is used only if no label has as many."""
 
+_MOST = 10_000
+"""How many pairs of agent and label are remembered."""
+
 Look = Callable[[str, str], Estimate | None]
 
 
@@ -33,5 +36,8 @@ class Estimates:
     def look(self, agent: str, label: str) -> Estimate | None:
         """The history of an agent under one label."""
         if (agent, label) not in self._found:
+            # A long-lived run may see any number of labels. Reading some again costs little.
+            if len(self._found) >= _MOST:
+                self._found.clear()
             self._found[agent, label] = self._read(agent, label)
         return self._found[agent, label]
