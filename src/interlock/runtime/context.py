@@ -106,6 +106,7 @@ class TaskContext(Submitting):
         self._state = AttemptState()
         self._folder: Path | None = None
         """Where it works; None until that is prepared."""
+        # Most attempts have no children: these are made on first use.
         self._renamed: dict[str, str] | None = None
         self._names: dict[str, int] | None = None
         self._session: Session | None = None

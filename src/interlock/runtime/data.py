@@ -14,6 +14,7 @@ def copied(value: Any) -> Any:
     The submitter of a list may go on using it, and two tasks that get the same result do not share
     it.
     """
+    # Exact types: copying a subclass this way would turn it into its base class.
     kind = value.__class__
     if kind is list:
         return [copied(each) for each in value]

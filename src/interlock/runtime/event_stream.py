@@ -32,6 +32,7 @@ class EventStream:
         """The events of the current turn, which are not in the journal yet."""
         self._listeners: list[Listener] = []
         self._followers: list[asyncio.Future[None]] = []
+        # Weak: an abandoned follower must not keep events in memory.
         self._follow: weakref.WeakSet[_Follower] = weakref.WeakSet()
         self.committed = journal.last
         """The number of the last event that is in the journal for good."""
@@ -57,6 +58,7 @@ class EventStream:
         """Pass events that are in the journal to the log, the listeners and the followers."""
         if self._log.is_on():
             self._log.write(events)
+        # A copy, because a listener may end itself, or add another, while it is called.
         for listener in tuple(self._listeners):
             for event in events:
                 try:

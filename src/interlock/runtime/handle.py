@@ -88,6 +88,7 @@ class Handle(Generic[T]):
     ) -> None:
         self._submission = submission
         self._call_spec = spec
+        # No list before there is a waiter: a run may have a million handles.
         self._waiters: list[Waiter] | None = None
         self.task = task
         """The task as it was taken in, with its claims as they are compared."""
@@ -191,6 +192,7 @@ class Handle(Generic[T]):
         """The one outcome is there: tell those that wait for it."""
         self.outcome = outcome
         waiters, self._waiters = self._waiters, None
+        # Taken out before they are called: a callback may add another, which is called at once.
         if waiters is not None:
             self._tell(waiters, None)
 

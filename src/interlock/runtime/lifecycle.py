@@ -70,9 +70,13 @@ class Lifecycle:
 
     async def begin(self) -> None:
         """Open the backends, restore a resumed run, and hold the claims of orphans."""
+        # A process agent imports the main script again. Without a guard in it, that import would
+        # begin this run once more, in the child.
         refuse_to_start_again()
         shell = self.shell
         if shell.disk is not None:
+            # Before anything can start: processes of a coordinator that was killed may still be
+            # working, and the kernel of this run knows nothing of their claims.
             await self._ports.sweep(shell.disk, shell.workspace.root)
         self._host = asyncio.current_task()
         began = {"run": shell.run_id, "epoch": shell.clock.epoch, "kernel": self._kernel_options}
@@ -87,6 +91,7 @@ class Lifecycle:
             orphan.watch(partial(self._vacated, orphan.name))
         if shell.passed_over:
             shell.log.passed_over(shell.passed_over)
+        # Last: a signal that comes while the run begins is the program's, as it was before.
         if self._ports.signals:
             self._signals.listen()
 
@@ -98,11 +103,13 @@ class Lifecycle:
             return  # this run is over as well, and its loop is closed
 
     def _vacate(self, name: str) -> None:
+        # The call may have waited in the queue of the loop until after the end of the run.
         if not self._closed and self.shell.broken is None:
             self.shell.take_in(s.Vacate(name))
 
     def _orphaned(self, token: int) -> None:
         """An attempt is gone, after its event loop was closed. Called on the attempt's thread."""
+        # Not through the loop, which is closed: the orphan itself is safe to use from any thread.
         orphan = self.shell.attempts.orphans.get(token)
         if orphan is not None:
             orphan.release()
@@ -127,6 +134,7 @@ class Lifecycle:
             raise
         finally:
             await self._close()
+        # After closing: whatever is raised, the journal is free for the next run.
         self._raise(error, cancelled, alive)
 
     async def _wait_for_all(
@@ -170,10 +178,14 @@ class Lifecycle:
             left = (until if in_any_case else min(until, self._latest)) - loop.time()
             if left <= 0:
                 break
+            # A new future each time: the last one may have been resolved by a second signal,
+            # which shortens `_latest` and wants this loop to look at it.
             self._next_look = look = self.shell.conditions.once(condition)
             try:
                 await asyncio.wait([look], timeout=None if left == math.inf else left)
             except asyncio.CancelledError as caught:
+                # Swallowed here and raised at the very end: leaving now would leave attempts
+                # running and claims held with nothing to release them.
                 if cancelled is None:
                     self._stop_everything()
                 cancelled = caught
@@ -186,6 +198,7 @@ class Lifecycle:
         if unbound:
             shell.log.unbound(unbound)
         elif not shell.events.finished and not shell.suspended:
+            # A suspended run has no end in its journal: that is how a resume recognizes it.
             shell.note(Kind.RUN_ENDED, "", {"run": shell.run_id, "still_alive": alive})
         # Without a time limit: decisions must not be lost. Unless the journal cannot be written and
         # a signal asks to end: no caller has been told of them, and their tasks run again.
@@ -206,6 +219,8 @@ class Lifecycle:
 
     async def _close(self) -> None:
         self._closed = True
+        # Signals first: from here on the program's own handlers are right again. The journal last:
+        # no other run may have it while something of this one is still open.
         self._signals.stop()
         self.shell.close()
         for backend in self.shell.attempts.backends.values() or (self._coroutines,):
@@ -223,6 +238,7 @@ class Lifecycle:
         fatal = shell.attempts.fatal
         if shell.broken is not None:
             raise ended_by(shell.run_id, shell.broken) from shell.broken
+        # A shutdown() inside the block may have raised it already.
         if alive and not isinstance(error, AttemptsStillAlive):
             raise AttemptsStillAlive(alive, self._grace) from error
         if self._signal is not None:
@@ -275,6 +291,7 @@ class Lifecycle:
         if self._signal is None:
             self._signal = number
             self.shell.log.interrupted(len(self.shell.attempts.alive), self._grace)
+            # Kept in an attribute: the loop holds only a weak reference to a task.
             self._interruption = self.shell.loop.create_task(
                 self._interrupt(), name=f"shutdown-{self.shell.run_id}"
             )
@@ -295,5 +312,6 @@ class Lifecycle:
         else:
             with contextlib.suppress(AttemptsStillAlive):  # leaving the block names them
                 await self.shut_down(self._grace)
+        # The code inside the block may wait for something that has nothing to do with this run.
         if not self._ending and self._host is not None:
             self._host.cancel()

@@ -18,6 +18,7 @@ def check_output(output: Any, task_id: str) -> None:
         return
     try:
         if isinstance(output, str):
+            # pydantic would take it for a forward reference, and fail at the first result.
             raise TypeError("the name of a type is no type")
         _adapter(output)
     except Exception as error:  # a type of the program may raise anything
@@ -55,6 +56,7 @@ def as_type(outcome: Outcome[Any], output: Any) -> Outcome[Any]:
     try:
         return replace(outcome, result=_adapter(output).validate_python(outcome.result))
     except _pydantic().ValidationError:
+        # The type may have changed since. The task succeeded all the same, and is not run again.
         return outcome
 
 
@@ -66,6 +68,7 @@ def _adapter(output: Any) -> Any:
     return _remembered(output)
 
 
+# Building an adapter takes milliseconds, and many tasks share a few types.
 @lru_cache(maxsize=256)
 def _remembered(output: Any) -> Any:
     return _pydantic().TypeAdapter(output)

@@ -56,6 +56,7 @@ class ProjectAgents:
     def imported(self, name: str) -> Any:
         """The object that `module:name` names; modules in the project's folder are found first."""
         module, _, attribute = name.partition(":")
+        # Like a script in that folder: its own modules come before installed ones.
         here = os.fspath(self._project.root)
         if here not in sys.path:
             sys.path.insert(0, here)
@@ -93,6 +94,7 @@ def with_agent_defaults(task: Task, agents: ProjectAgents) -> Task:
         return task
     claims = (*task.claims, *spec.uses)
     if spec.command is not None and not any(each.mode is Mode.WRITE for each in claims):
+        # A program can write anywhere. Unless its claims say otherwise, assume that it does.
         claims += as_claims(writes=spec.owns or ("**",))
     return task.replace(
         claims=claims,

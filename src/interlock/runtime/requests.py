@@ -108,6 +108,7 @@ class AttemptRequests:
         number = self._number()
         granted = self._add(requester, number)
         try:
+            # The future exists before the kernel decides: it may grant the request at once.
             self._run.take_in(make(number))
             await granted
         except asyncio.CancelledError:
@@ -191,6 +192,7 @@ class AttemptRequests:
     async def extend(self, requester: Requester, claims: tuple[Claim, ...]) -> None:
         """Wait for more claims."""
         task_id, token = requester.task.id, requester.token
+        # Resolved now, not when the task was submitted: links and folders come and go.
         wanted = self._run.workspace.resolve(task_id, claims, {})
         await self.request(requester, lambda number: s.Extend(task_id, token, number, wanted))
 
@@ -289,6 +291,7 @@ class AttemptRequests:
     def _answer(self, question: Question, answer: str) -> None:
         task_id, number = question.task_id, question.number
         if number not in self._reruns:
+            # First the kernel: if it refuses, the question stays open.
             self._run.take_in(s.Answer(task_id, number, answer))
             self._answers[number] = answer
             return

@@ -156,6 +156,7 @@ class Runtime(Submitting):
     @classmethod
     def for_project(cls, project: Project, **options: Any) -> Self:
         """A Runtime with the agents, limits and paths of a project; `options` override them."""
+        # None is what a command line passes for an option that was not given.
         given = {name: value for name, value in options.items() if value is not None}
         agents = ProjectAgents(project)
         made = cls(**(options_of(project, agents.secrets.values()) | given))
@@ -171,6 +172,7 @@ class Runtime(Submitting):
         self.run_id = origin.run_id
         options = {**self._make_kernel.keywords, "first_token": origin.first_token}
         if origin.first_token > 1:
+            # Tokens only grow, across restarts too: another kernel, which begins with a later one.
             self._kernel = Kernel(**options)
         settings = RunSettings(
             self._workspace,

@@ -159,7 +159,11 @@ class Shell:
             partial(is_stored, origin.disk),
         )
         self.preparation = Preparation(
-            run_id, settings.workspace, self.clock.wall, settings.agents, self.estimates
+            self.loop_thread,
+            settings.workspace,
+            self.clock.wall,
+            settings.agents,
+            self.estimates,
         )
         self.requests = AttemptRequests(self)
         limits = settings.limits
@@ -210,6 +214,7 @@ class Shell:
             decisions: list[Decision] = list(self.kernel.handle(stimulus, now))
         finally:
             self._deciding = False
+        # The outcome is made now, because it goes into the journal with this turn.
         for index, each in enumerate(decisions):
             if isinstance(each, do.Settle):
                 ending = self.attempts.take_ending(each.task_id)
@@ -275,6 +280,7 @@ class Shell:
         if self._scheduled:
             work()
             return
+        # Marked as scheduled, so that `work` does not schedule a turn of its own.
         self._scheduled = True
         try:
             work()
@@ -301,12 +307,14 @@ class Shell:
     def _hear_reports(self) -> None:
         if self._reports:
             reports, self._reports = self._reports, []
+            # Before the kernel: a breaker that opens now must stop what would start next.
             if self.breakers:
                 self.breakers.reported(reports)
             self.take_in(s.Reports(tuple(reports)))
 
     def _commit(self) -> None:
         """Journal what was decided; then, and only then, do it."""
+        # Both at once: an event without its effect, or the reverse, would be a lost decision.
         turn = self.events.take()
         todo, self._todo = self._todo, []
         pending = self.events.append(turn) if turn else None
@@ -356,6 +364,7 @@ class Shell:
         Running attempts are interrupted on purpose, which is not held against them.
         """
         if not self.suspended and self.broken is None:
+            # What has ended by now has ended by itself, and keeps its outcome.
             self._hear_reports()
             for each in self.kernel.alive():
                 if not each.zombie:
@@ -451,6 +460,7 @@ class Shell:
 
     async def flush(self) -> None:
         """Wait until all that was decided so far is in the journal."""
+        # The turn that is open now is the last that can contain it.
         last = self.events.turn.last
         await self.conditions.once(lambda: self.events.committed >= last or self.broken is not None)
         if self.broken is not None:

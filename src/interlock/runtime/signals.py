@@ -20,6 +20,7 @@ class Signals:
 
     def listen(self) -> None:
         """Install handlers for signals that have none; only the main thread can."""
+        # Python runs signal handlers on the main thread, and refuses to install them elsewhere.
         if threading.current_thread() is not threading.main_thread():
             return
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -35,6 +36,7 @@ class Signals:
     def stop(self) -> None:
         """Restore the handlers from before."""
         for number, handler in self._before.items():
+            # asyncio restores the default of Python, not what was there before.
             self._loop.remove_signal_handler(number)
             signal.signal(number, handler)
         self._before.clear()
@@ -50,4 +52,5 @@ def _is_default(handler: Any) -> bool:
 
 def error_for(number: int) -> BaseException:
     """The exception that ends a program after such a signal."""
+    # 128 + number is how shells report a program that a signal has ended.
     return KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)

@@ -44,6 +44,7 @@ class Turn(Sequence[Event]):
     def decided(self, now: float, stimulus: s.Stimulus, decisions: Sequence[Decision]) -> None:
         """Add a stimulus and the decisions that the kernel made on it."""
         self._parts.append((now, stimulus, decisions))
+        # Counted here, without making the events: the numbers of later events depend on it.
         if isinstance(stimulus, s.Submit):
             self._length += len(stimulus.tasks) + (_terms(stimulus) is not None)
         elif isinstance(stimulus, s.Reports):
@@ -104,6 +105,7 @@ def _told(source: Any) -> Iterator[tuple[Kind, str, Any]]:
         terms = _terms(source)
         if terms is not None:
             yield Kind.COMMAND, terms.parent or "", terms
+        # After the terms: a fold applies them to the next `size` submissions.
         for task in source.tasks:
             yield Kind.SUBMITTED, task.id, task
     elif isinstance(source, s.Reports):

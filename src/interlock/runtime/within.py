@@ -41,6 +41,7 @@ def within(agent: Any) -> Callable[..., Awaitable[Any]]:
             priority=task.priority,
             labels=task.labels,
         )
+        # The caller sees the outcome of the attempt, not that of the child.
         if any(outcome.usage):
             ctx.usage(**outcome.usage._asdict())
         if outcome.succeeded:

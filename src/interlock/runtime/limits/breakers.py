@@ -69,6 +69,7 @@ class Breakers:
         """Change a breaker, or add one."""
         known = self._all.get(name)
         if known is None:
+            # First the kernel, which raises if the name is in use: then nothing has changed here.
             self._driver.take_in(s.Define(name, ENOUGH))
             self._all[name] = _Breaker(rule)
         else:
@@ -106,9 +107,8 @@ class Breakers:
         claims = self._claims_of(task_id)
         if claims is not None:
             return claims
-        assert isinstance(
-            stimulus, s.Submit
-        )  # it starts in the turn in which it is submitted, and has no handle yet
+        # It starts in the turn in which it is submitted, and has no handle yet.
+        assert isinstance(stimulus, s.Submit)
         return next(task.claims for task in stimulus.tasks if task.id == task_id)
 
     def _enter(self, token: int, grant: int, claims: tuple[Claim, ...]) -> None:
@@ -121,6 +121,8 @@ class Breakers:
         for name, grant in self._through.pop(token, {}).items():
             breaker = self._all[name]
             told = breaker.told
+            # Attempts that started before the last change of state, and those that end while
+            # the breaker is open, say nothing new about the resource.
             if grant <= breaker.fence or (told is not None and told.until is not None):
                 continue
             if succeeded:

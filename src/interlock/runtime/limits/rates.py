@@ -47,6 +47,7 @@ class Rates:
         """Change a rate, or add one."""
         changed = quotas(name, rate)
         before = quotas(name, self._rates[name]) if name in self._rates else ()
+        # A quota cannot be taken away: tasks may wait for it, and would wait for ever.
         for quota in before:
             if quota not in changed:
                 raise InvalidOption(f"give {quota!r} a quota as well: it has had one")

@@ -54,6 +54,7 @@ class SlotControl:
     def look(self) -> None:
         """Measure, at most every quarter of a second, and tell the kernel the number of slots."""
         now = self._driver.now()
+        # Every stimulus asks for this. Measuring each time would cost more than deciding.
         if now < self._due:
             return
         self._due = now + _EVERY
@@ -87,6 +88,7 @@ class SlotControl:
             # One may always run, or the load might never fall. Attempts that will not stop are not
             # counted: they would keep this one out for ever.
             one = 1 + sum(each.zombie for each in self._alive())
+            # The stricter one explains the wait.
             if found is None or one <= level:
                 told = self._told[1] if self._told is not None else None
                 since = told.since if isinstance(told, ClosedGate) else now
@@ -100,6 +102,7 @@ class SlotControl:
 
     def keep_looking(self) -> None:
         """Measure again soon, if a task waits because of the load."""
+        # If nothing waits, the next submission looks anyway: no timer keeps an idle process awake.
         if self._told is not None and self._timer is None and self._kernel.anyone_waits():
             wait = max(0.0, self._due - self._driver.now())
             self._timer = self._driver.later(wait, self._look_again)

@@ -82,6 +82,7 @@ class TaskBatch:
             task = again
         elif run.remembered is not None:
             task = run.remembered.as_known(task)
+        # A task that was renamed or reprioritized above is another task than the prepared one.
         if not isinstance(given, Prepared) or task is not given.task:
             given = run.preparation.prepare(task, self._claims)
         handle = self._handle(given, task)
@@ -129,6 +130,7 @@ class TaskBatch:
     def take_in(self, group: str, fail_fast: bool, deadline: float | None) -> None:
         """Hand all of them to the kernel. If it rejects one, none has been accepted."""
         run, fresh, parent = self._run, self._fresh, self._parent
+        # First, because the fresh ones may depend on them.
         self._recall()
         if fresh:
             deadline = self._remaining(deadline)

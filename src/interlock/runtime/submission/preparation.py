@@ -15,6 +15,7 @@ from interlock.runtime.claim_paths import WorkspacePaths
 from interlock.runtime.data import copied, handles_in
 from interlock.runtime.estimates import Estimates
 from interlock.runtime.handle import Handle
+from interlock.runtime.loop_thread import LoopThread
 from interlock.runtime.output import check_output
 from interlock.runtime.project import ProjectAgents, with_agent_defaults
 from interlock.runtime.submission.prepared import Prepared
@@ -25,13 +26,14 @@ class Preparation:
 
     def __init__(
         self,
-        run_id: str,
+        loop_thread: LoopThread,
         workspace: WorkspacePaths,
         wall: Callable[[], float],
         agents: ProjectAgents | None,
         estimates: Estimates | None,
     ) -> None:
-        self._run_id = run_id
+        self._loop_thread = loop_thread
+        """By which a handle of this run is recognized: each run has its own."""
         self._workspace = workspace
         self._wall = wall
         self._agents = agents
@@ -56,6 +58,7 @@ class Preparation:
         """The task with comparable claims and with its own copy of its data."""
         changes: dict[str, Any] = {}
         claims = self._workspace.resolve(task.id, task.claims, known)
+        # Most tasks need no change, and then no copy of the task is made.
         if claims != task.claims:
             changes["claims"] = claims
         if task.estimate is None and self._estimates is not None:
@@ -80,7 +83,8 @@ class Preparation:
         except RecursionError:
             raise InvalidOption(f"task {task.id!r}: its arguments contain themselves") from None
         for handle in found.values():
-            if handle is not None and handle._run.run_id != self._run_id:
+            # Its result may never arrive here: the other run has its own life.
+            if handle is not None and handle._run.loop_thread is not self._loop_thread:
                 raise UnknownDependency(
                     f"task {task.id!r}: {handle.task_id!r} among its arguments is a task of "
                     f"another run, {handle._run.run_id}; pass its result instead"
