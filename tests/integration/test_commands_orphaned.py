@@ -93,7 +93,7 @@ async def test_the_next_attempt_begins_when_nothing_is_left(
     kind: str, resume: bool | None, pipes: Pipes, begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether the run is taken up or not. To sweep a deep chain takes its supervisor a while."""
-    monkeypatch.setattr(sweeping, "left", lambda *_: [])  # by the lock alone
+    monkeypatch.setattr(sweeping, "find_running", lambda *_: [])  # by the lock alone
     coordinator = begin(kind, "subreaper")
     coordinator.kill()
     async with Runtime(journal="j.db", resume=resume, on_changed="rerun") as rt:

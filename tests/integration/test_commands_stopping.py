@@ -191,8 +191,8 @@ def test_the_strongest_that_works_is_taken(only: str, monkeypatch: pytest.Monkey
         return containment in weaker
 
     monkeypatch.setattr(command_launch, "works", works)
-    assert command_launch.containment() == only
-    assert command_launch.containment() == only
+    assert command_launch.choose_containment() == only
+    assert command_launch.choose_containment() == only
     assert len(tried) == 1 + command_launch.CONTAINMENTS.index(only)
 
 
@@ -213,7 +213,7 @@ async def test_what_was_asked_for_and_cannot_be_had_is_an_error(
         assert seen[0].data["containment"] == "subreaper"
 
 
-_WHICH = "from interlock.execution.commands import launch as c; print(c.containment(), {0})"
+_WHICH = "from interlock.execution.commands import launch as c; print(c.choose_containment(), {0})"
 
 
 def _asked(code: str, **options: object) -> str:

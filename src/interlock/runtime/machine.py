@@ -15,7 +15,7 @@ _LEAST = 0.1
 
 def containment() -> str:
     """How the processes of a program are kept together here, so that all of them can be ended."""
-    return command_launch.containment()
+    return command_launch.choose_containment()
 
 
 class LoadMeter(Protocol):

@@ -10,7 +10,12 @@ import pytest
 
 from interlock.execution.backend import CommandJob
 from interlock.execution.commands.attempt_folder import AttemptFolder, remove_temporary, safe_name
-from interlock.execution.commands.environment import AttemptPaths, as_bytes, filled, variables
+from interlock.execution.commands.environment import (
+    AttemptPaths,
+    encode_environment,
+    fill_prompt,
+    make_environment,
+)
 from interlock.execution.workspaces.port import PreparedWorkspace
 from interlock.model.command import command
 from interlock.model.redaction import Redaction
@@ -44,7 +49,7 @@ def command_job(workspace: Path = Path("/w"), **options: Any) -> CommandJob:
 
 
 def test_only_what_is_on_the_list_is_seen() -> None:
-    assert variables(command_job(), PLACES, OURS) == {
+    assert make_environment(command_job(), PLACES, OURS) == {
         "PATH": "/usr/bin",
         "HOME": "/home/u",
         "LC_ALL": "C.UTF-8",
@@ -58,7 +63,7 @@ def test_only_what_is_on_the_list_is_seen() -> None:
 
 
 def test_what_is_passed_on_by_name_is_seen_and_a_secret_only_then() -> None:
-    env = variables(command_job(pass_env=["TOKEN", "https_proxy", "MISSING"]), PLACES, OURS)
+    env = make_environment(command_job(pass_env=["TOKEN", "https_proxy", "MISSING"]), PLACES, OURS)
     assert env["TOKEN"] == "hunter2222"
     assert env["https_proxy"] == "http://u:hunter2222@proxy"
     assert "MISSING" not in env
@@ -66,20 +71,20 @@ def test_what_is_passed_on_by_name_is_seen_and_a_secret_only_then() -> None:
 
 def test_its_own_variables_come_last_and_may_have_the_prompt() -> None:
     made = command_job(env={"PATH": "/opt", "P": "<{prompt}>", "F": "{prompt_file}"})
-    env = variables(made, PLACES, OURS)
+    env = make_environment(made, PLACES, OURS)
     assert (env["PATH"], env["P"], env["F"]) == ("/opt", "<do it>", "/w/prompt.md")
 
 
 def test_a_prompt_is_not_looked_into() -> None:
     file = Path("/w/prompt.md")
-    assert filled("{prompt} {prompt_file} {other}", "{prompt_file}", file) == (
+    assert fill_prompt("{prompt} {prompt_file} {other}", "{prompt_file}", file) == (
         "{prompt_file} /w/prompt.md {other}"
     )
 
 
 def test_text_that_no_program_can_have_is_an_error() -> None:
     with pytest.raises(ValueError, match="NUL"):
-        as_bytes({"A": "b\0c"})
+        encode_environment({"A": "b\0c"})
 
 
 @pytest.mark.parametrize(
@@ -147,7 +152,7 @@ def test_a_private_home_is_the_same_for_every_attempt(tmp_path: Path) -> None:
         folder = AttemptFolder(command_job(tmp_path, home="private"), token)
         home = folder.paths.home
         assert home is not None
-        assert variables(command_job(tmp_path), folder.paths, OURS)["HOME"] == str(home)
+        assert make_environment(command_job(tmp_path), folder.paths, OURS)["HOME"] == str(home)
         homes.append(home)
         folder.close()
         assert home.is_dir()

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from interlock.execution.processes.shortage import PAUSES, patiently
+from interlock.execution.processes.shortage import PAUSES, retry_while_short
 from tests.ordinary import ordinarily
 
 
@@ -33,27 +33,27 @@ class Short:
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM])
 def test_a_shortage_is_waited_for(number: int) -> None:
     short = Short(number, 4)
-    assert patiently(short.make, short.wait) == "made"
+    assert retry_while_short(short.make, short.wait) == "made"
     assert tuple(short.waited) == PAUSES[:3]
 
 
 def test_not_for_ever() -> None:
     short = Short(errno.EMFILE, 1000)
     with pytest.raises(OSError, match="Too many open files"):
-        patiently(short.make, short.wait)
+        retry_while_short(short.make, short.wait)
     assert tuple(short.waited) == PAUSES
 
 
 def test_not_by_an_attempt_that_is_to_stop() -> None:
     short = Short(errno.EMFILE, 2)
     with pytest.raises(OSError, match="Too many open files"):
-        patiently(short.make, lambda _: True)
+        retry_while_short(short.make, lambda _: True)
 
 
 def test_any_other_error_is_one_at_once() -> None:
     short = Short(errno.ENOENT, 1)
     with pytest.raises(FileNotFoundError):
-        patiently(short.make, short.wait)
+        retry_while_short(short.make, short.wait)
     assert not short.waited
 
 

@@ -15,12 +15,12 @@ from typing import IO
 from interlock.execution.backend import AttemptJob, Launched
 from interlock.execution.commands.attempt_folder import AttemptFolder
 from interlock.execution.commands.environment import (
-    argument,
-    as_bytes,
-    filled,
-    variables,
+    encode_argument,
+    encode_environment,
+    fill_prompt,
+    make_environment,
 )
-from interlock.execution.commands.launch import ProgramCall, containment, launch
+from interlock.execution.commands.launch import ProgramCall, choose_containment, launch
 from interlock.execution.commands.output import ErrorFinder, Stream
 from interlock.execution.commands.verdict import (
     CANNOT_START,
@@ -56,8 +56,8 @@ class CommandAttempt(SupervisedAttempt):
         self._command_job = job.command_job
         self._wanted = wanted
 
-    def live(self) -> Ending | None:
-        folder = self.patiently(partial(AttemptFolder, self._command_job, self.job.token))
+    def run_to_end(self) -> Ending | None:
+        folder = self.retry_while_short(partial(AttemptFolder, self._command_job, self.job.token))
         try:
             ending = self._perform(folder)
         finally:
@@ -72,9 +72,9 @@ class CommandAttempt(SupervisedAttempt):
     def _perform(self, folder: AttemptFolder) -> Ending:
         command, prompt = self._command_job.command, self._command_job.prompt
         file = folder.paths.prompt_file
-        argv = [filled(each, prompt, file) for each in command.argv]
+        argv = [fill_prompt(each, prompt, file) for each in command.argv]
         try:
-            stdin = filled(command.stdin, prompt, file)
+            stdin = fill_prompt(command.stdin, prompt, file)
             ran = self._run_program(folder, argv, stdin, ErrorFinder(command.errors))
         except ValueError as error:  # text that the system does not accept
             return failed(CANNOT_START, f"{command.name} cannot be started: {error}")
@@ -89,24 +89,24 @@ class CommandAttempt(SupervisedAttempt):
     ) -> FinishedProgram:
         """Run a program until nothing of it runs any more."""
         call = ProgramCall(
-            self._wanted or self.patiently(containment),
+            self._wanted or self.retry_while_short(choose_containment),
             os.fsencode(self._command_job.workspace.folder),
-            [argument(each) for each in argv],
-            as_bytes(variables(self._command_job, folder.paths, os.environ)),
+            [encode_argument(each) for each in argv],
+            encode_environment(make_environment(self._command_job, folder.paths, os.environ)),
             raise_limit_of_files(),
         )
-        words = SupervisorMessages()
+        messages = SupervisorMessages()
         with self.supervised(partial(self._start, call, folder, stdin)) as supervised:
             streams = [Stream(self._command_job.redaction, folder.log, found) for _ in range(2)]
-            self._follow(supervised, streams, words, partial(self._tell, call, folder, words))
+            self._follow(supervised, streams, messages, partial(self._tell, call, folder, messages))
             clean = supervised.supervisor.wait() == 0
         if not clean:
             # The supervisor was killed: the processes that it watched have its variables.
-            lost = Launched(words.pid, words.started, call.containment, words.cgroup)
+            lost = Launched(messages.pid, messages.started, call.containment, messages.cgroup)
             sweep([lost], [self.job.marks], just_lost=True)
         for each in streams:
             each.finish()
-        return FinishedProgram(argv, words, streams[0], streams[1], found)
+        return FinishedProgram(argv, messages, streams[0], streams[1], found)
 
     def _start(
         self, call: ProgramCall, folder: AttemptFolder, text: str, control: socket.socket
@@ -128,7 +128,7 @@ class CommandAttempt(SupervisedAttempt):
         self,
         supervised: SupervisorLink,
         streams: list[Stream],
-        words: SupervisorMessages,
+        messages: SupervisorMessages,
         tell: Callable[[], None],
     ) -> None:
         """Take in what the program prints and the supervisor reports, until that has ended."""
@@ -149,7 +149,7 @@ class CommandAttempt(SupervisedAttempt):
                             poll.unregister(fd)
                         continue
                     said = receive(control)
-                    if said and words.take(said):
+                    if said and messages.take(said):
                         tell()
                     watched = said != b""
             for fd, stream in pipes.items():
@@ -157,8 +157,8 @@ class CommandAttempt(SupervisedAttempt):
                     if not _pass_on(fd, stream):
                         break
 
-    def _tell(self, call: ProgramCall, folder: AttemptFolder, words: SupervisorMessages) -> None:
-        found = words.pid, words.started, call.containment, words.cgroup
+    def _tell(self, call: ProgramCall, folder: AttemptFolder, messages: SupervisorMessages) -> None:
+        found = messages.pid, messages.started, call.containment, messages.cgroup
         self.reports.launched(self.job, Launched(*found, log=folder.log_name))
 
 

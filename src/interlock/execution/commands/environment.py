@@ -36,13 +36,13 @@ class AttemptPaths(NamedTuple):
     home: Path | None
 
 
-def filled(text: str, prompt: str, prompt_file: Path) -> str:
+def fill_prompt(text: str, prompt: str, prompt_file: Path) -> str:
     """Fill the prompt into a text of the command. Placeholders in the prompt itself stay."""
     return _PLACE.sub(lambda found: str(prompt_file) if found[1] else prompt, text)
 
 
-def variables(
-    command_job: CommandJob, places: AttemptPaths, ours: Mapping[str, str]
+def make_environment(
+    command_job: CommandJob, paths: AttemptPaths, ours: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the environment of a program, made of `ours` and what it is given."""
     command = command_job.command
@@ -50,12 +50,12 @@ def variables(
     env = _without_secrets(env, command_job.redaction)
     known = {**command_job.secrets, **ours}
     env |= {name: known[name] for name in command.pass_env if name in known}
-    if places.home is not None:
-        env["HOME"] = str(places.home)
-    env["TMPDIR"] = str(places.tmp)
+    if paths.home is not None:
+        env["HOME"] = str(paths.home)
+    env["TMPDIR"] = str(paths.tmp)
     env |= command_job.workspace.environment
     for name, value in command.env.items():
-        env[name] = filled(value, command_job.prompt, places.prompt_file)
+        env[name] = fill_prompt(value, command_job.prompt, paths.prompt_file)
     env["INTERLOCK_ATTEMPT"] = str(command_job.attempt)
     env["INTERLOCK_WORKSPACE"] = str(command_job.workspace.folder)
     return env | marks(command_job.run_id, command_job.task_id)
@@ -73,12 +73,12 @@ def _without_secrets(env: dict[str, str], redaction: Redaction) -> dict[str, str
     return {name: value for name, value in env.items() if not redaction.is_in(value)}
 
 
-def as_bytes(env: Mapping[str, str]) -> dict[bytes, bytes]:
+def encode_environment(env: Mapping[str, str]) -> dict[bytes, bytes]:
     """Encode an environment for the system; ValueError for text that it does not accept."""
     return {_checked(name): _checked(value) for name, value in env.items()}
 
 
-def argument(text: str) -> bytes:
+def encode_argument(text: str) -> bytes:
     """Encode an argument for the system; ValueError for text that it does not accept."""
     return _checked(text)
 

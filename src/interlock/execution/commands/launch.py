@@ -102,7 +102,7 @@ _chosen: dict[str, str] = {}
 _choosing = threading.Lock()
 
 
-def containment() -> str:
+def choose_containment() -> str:
     """Return the containment to use, found out once by trying.
 
     For an ordinary user a PID namespace comes with a user namespace, in which root's files belong
@@ -112,11 +112,11 @@ def containment() -> str:
     wanted = os.environ.get(CHOICE, "")
     with _choosing:
         if wanted not in _chosen:
-            _chosen[wanted] = _choose(wanted)
+            _chosen[wanted] = _first_that_works(wanted)
         return _chosen[wanted]
 
 
-def _choose(wanted: str) -> str:
+def _first_that_works(wanted: str) -> str:
     if wanted:
         if wanted not in CONTAINMENTS:
             raise AgentFailed(
@@ -155,13 +155,13 @@ def works(containment: str) -> bool:
                 supervisor.kill()
                 supervisor.wait()
                 return False
-            words = SupervisorMessages()
+            messages = SupervisorMessages()
             while said := control.recv(4096):
-                words.take(said)
+                messages.take(said)
         os.set_blocking(held, False)
         # Every process that was started had the other end of this pipe: its end means that none is
         # left.
-        return worked and words.status == 0 and os.read(held, 1) == b""
+        return worked and messages.status == 0 and os.read(held, 1) == b""
     except OSError as error:
         if is_shortage(error.errno):
             raise  # a shortage says nothing about the containment

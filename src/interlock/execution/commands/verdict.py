@@ -9,7 +9,11 @@ from typing import NamedTuple
 from interlock.execution.commands.output import ErrorFinder, Stream
 from interlock.execution.ending import Ending
 from interlock.execution.processes.shortage import is_shortage
-from interlock.execution.processes.supervised_attempt import SupervisorMessages, exit_code, in_words
+from interlock.execution.processes.supervised_attempt import (
+    SupervisorMessages,
+    describe_exit,
+    exit_code,
+)
 from interlock.model.outcome import ErrorRecord, State
 
 CRASHED = "crashed"
@@ -24,7 +28,7 @@ class FinishedProgram(NamedTuple):
     """A program that has ended."""
 
     argv: list[str]
-    words: SupervisorMessages
+    messages: SupervisorMessages
     out: Stream
     err: Stream
     found: ErrorFinder
@@ -32,9 +36,9 @@ class FinishedProgram(NamedTuple):
     @property
     def how(self) -> str:
         """How it ended, in words."""
-        if self.words.status is None:
+        if self.messages.status is None:
             return "was killed together with its supervisor"
-        return in_words(exit_code(self.words.status))
+        return describe_exit(exit_code(self.messages.status))
 
 
 def failed(kind: str, message: str, *, passing: bool = False) -> Ending:
@@ -48,20 +52,20 @@ def verdict(name: str, ran: FinishedProgram) -> Ending:
 
     A success takes both: exit code 0, and no error pattern in the output.
     """
-    words, found = ran.words, ran.found
-    if words.failure is not None:
-        passing = is_shortage(words.failure[0])
-        return failed(CANNOT_START, _why_not(ran.argv[0], *words.failure), passing=passing)
+    messages, found = ran.messages, ran.found
+    if messages.failure is not None:
+        passing = is_shortage(messages.failure[0])
+        return failed(CANNOT_START, _why_not(ran.argv[0], *messages.failure), passing=passing)
     if found.kind:
         return failed(found.kind, f"{name} {ran.how}, and said: {found.line[:_SHOWN]}")
-    if words.status != 0:
+    if messages.status != 0:
         return failed(CRASHED, f"{name} {ran.how}{_last(ran)}")
     return Ending(State.SUCCEEDED, ran.out.result())
 
 
 def verdict_of_check(check: str, ran: FinishedProgram) -> Ending | None:
     """Return the ending of an agent whose check failed; None if the check succeeded."""
-    if ran.words.status == 0 and ran.words.failure is None:
+    if ran.messages.status == 0 and ran.messages.failure is None:
         return None
     return failed(CHECK_FAILED, f"the check {check!r} {ran.how}{_last(ran)}")
 

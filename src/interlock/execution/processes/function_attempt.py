@@ -24,8 +24,8 @@ from interlock.execution.processes.supervised_attempt import (
     SupervisedAttempt,
     SupervisorLink,
     SupervisorMessages,
+    describe_exit,
     exit_code,
-    in_words,
     inheritable_lock,
     receive,
 )
@@ -47,9 +47,9 @@ _BOOT = (
 class FunctionAttempt(SupervisedAttempt):
     """Sends a function to an interpreter of its own, and receives its answer."""
 
-    def live(self) -> Ending | None:
+    def run_to_end(self) -> Ending | None:
         call = self._pack()
-        work, theirs = self.patiently(socket.socketpair)
+        work, theirs = self.retry_while_short(socket.socketpair)
         with work, theirs, self.supervised(partial(self._launch, theirs)) as supervised:
             theirs.close()
             return self._follow(supervised, work, call)
@@ -93,7 +93,7 @@ class FunctionAttempt(SupervisedAttempt):
             work.sendall(call)
         del call
         work.setblocking(False)
-        inbox, words = Inbox(), SupervisorMessages()
+        inbox, messages = Inbox(), SupervisorMessages()
         poll = select.poll()
         poll.register(work, select.POLLIN)
         poll.register(control, select.POLLIN)
@@ -109,15 +109,15 @@ class FunctionAttempt(SupervisedAttempt):
                 said = receive(control)
                 if not said:
                     break
-                if words.take(said):
-                    self.reports.launched(self.job, Launched(words.pid, words.started, USUAL))
+                if messages.take(said):
+                    self.reports.launched(self.job, Launched(messages.pid, messages.started, USUAL))
         while data := receive(work):
             inbox.take(data)
         self._report_answer(inbox)
         if supervised.supervisor.wait() != 0:
             _clean_up_without_supervisor(work, inbox)
             sweep([], [self.job.marks])
-        return None if self.has_ended else self._death(words, inbox)
+        return None if self.has_ended else self._death(messages, inbox)
 
     def _report_answer(self, inbox: Inbox) -> None:
         if inbox.answer is None or self.has_ended:
@@ -130,15 +130,15 @@ class FunctionAttempt(SupervisedAttempt):
         self.has_ended = True
         self.reports.ended(self.job, ending)
 
-    def _death(self, words: SupervisorMessages, inbox: Inbox) -> Ending:
+    def _death(self, messages: SupervisorMessages, inbox: Inbox) -> Ending:
         """Return the ending of a process that gave no answer."""
         if inbox.is_spoilt:
             text = "the agent wrote into a pipe of Interlock's, so its answer cannot be read"
-        elif words.status is None:
+        elif messages.status is None:
             text = "the process of the agent was killed together with its supervisor"
         else:
-            code = exit_code(words.status)
-            text = f"the process of the agent {in_words(code)}"
+            code = exit_code(messages.status)
+            text = f"the process of the agent {describe_exit(code)}"
             text += " instead of an answer" if code >= 0 else ""
         if self.was_told:
             text += ", after it was told to stop"

@@ -34,7 +34,7 @@ def is_shortage(number: int | None) -> bool:
     return number in _SHORT_OF
 
 
-def patiently(make: Callable[[], Made], wait: Callable[[float], bool]) -> Made:
+def retry_while_short(make: Callable[[], Made], wait: Callable[[float], bool]) -> Made:
     """Make something, and try again while the system is short of resources.
 
     `wait` waits for some seconds, and returns whether to give up. A `make` that fails must leave

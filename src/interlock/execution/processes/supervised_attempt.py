@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 
 from interlock.execution.backend import AttemptJob, Launched
 from interlock.execution.ending import Ending, raised
-from interlock.execution.processes.shortage import Made, patiently
+from interlock.execution.processes.shortage import Made, retry_while_short
 from interlock.system.file_locks import FileLock
 
 _CHUNK = 1 << 16
@@ -84,7 +84,7 @@ class SupervisedAttempt:
         """Whether it has been told to stop."""
         return self._told is not None
 
-    def live(self) -> Ending | None:
+    def run_to_end(self) -> Ending | None:
         """Run the attempt until it is gone; return its ending, unless that was reported."""
         raise NotImplementedError
 
@@ -93,7 +93,7 @@ class SupervisedAttempt:
         self, launch: Callable[[socket.socket], subprocess.Popen[bytes]]
     ) -> Iterator[SupervisorLink]:
         """Start a supervisor for the length of a block. It has ended when the block is left."""
-        supervised = self.patiently(partial(self._launched, launch))
+        supervised = self.retry_while_short(partial(self._launched, launch))
         with supervised.control:
             with self._lock:
                 self._now = supervised
@@ -107,9 +107,9 @@ class SupervisedAttempt:
                 supervised.control.close()
                 supervised.supervisor.wait()
 
-    def patiently(self, make: Callable[[], Made]) -> Made:
+    def retry_while_short(self, make: Callable[[], Made]) -> Made:
         """Make something, waiting while the system is short of resources; or until told to stop."""
-        return patiently(make, self._stop.wait)
+        return retry_while_short(make, self._stop.wait)
 
     def _launched(
         self, launch: Callable[[socket.socket], subprocess.Popen[bytes]]
@@ -132,7 +132,7 @@ class SupervisedAttempt:
     def _run(self) -> None:
         last: Ending | None
         try:
-            last = self.live()
+            last = self.run_to_end()
         except BaseException as error:  # noqa: BLE001 - whatever it is, it is the job's ending
             last = None if self.has_ended else raised(error)
         self.reports.over(self.job, last)
@@ -191,7 +191,7 @@ def receive(connection: socket.socket) -> bytes | None:
         return b""
 
 
-def in_words(code: int) -> str:
+def describe_exit(code: int) -> str:
     """Describe how a process ended; `code` is that of the subprocess module."""
     if code >= 0:
         return f"ended with exit code {code}"

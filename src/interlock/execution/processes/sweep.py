@@ -23,12 +23,14 @@ _PAUSE = 0.05
 """Seconds until the next look, for processes that were forked meanwhile."""
 
 
-def left(launched: Collection[Launched], marks: Collection[Mapping[str, str]] = ()) -> list[int]:
+def find_running(
+    launched: Collection[Launched], marks: Collection[Mapping[str, str]] = ()
+) -> list[int]:
     """Return those of these processes that run; see `sweep` for what is meant."""
     if sys.platform != "linux":
         return []
-    spared, wanted = _ancestors(), _Wanted(launched, marks)
-    return [pid for pid, _, group in living() if pid not in spared and wanted.is_met(pid, group)]
+    spared, wanted = _ancestors(), _ProcessFilter(launched, marks)
+    return [pid for pid, _, group in living() if pid not in spared and wanted.matches(pid, group)]
 
 
 def sweep(
@@ -47,7 +49,7 @@ def sweep(
     if sys.platform != "linux":
         return _end_groups(launched)
     until = None if patience is None else time.monotonic() + patience
-    wanted = _Wanted(launched, marks, just_lost)
+    wanted = _ProcessFilter(launched, marks, just_lost)
     while True:
         for each in launched:
             _kill_cgroup(each.cgroup)
@@ -80,7 +82,7 @@ def _end_groups(launched: Collection[Launched]) -> list[int]:
     return []
 
 
-class _Wanted:
+class _ProcessFilter:
     """Recognises processes: by pid and start time, or by variables."""
 
     def __init__(
@@ -97,7 +99,7 @@ class _Wanted:
             if each
         ]
 
-    def is_met(self, pid: int, group: int) -> bool:
+    def matches(self, pid: int, group: int) -> bool:
         if self._is_known(pid) or self._is_known(group) or self._is_without_leader(group):
             return True
         if not self._marks:
@@ -117,15 +119,15 @@ class _Wanted:
         return self._just_lost and group in self._known and not start_ticks(group)
 
 
-def _hold(wanted: _Wanted) -> Iterator[tuple[int, int]]:
+def _hold(wanted: _ProcessFilter) -> Iterator[tuple[int, int]]:
     """Yield the processes that are meant, each with a pidfd of it."""
     spared = _ancestors()
     for pid, _, group in living():
-        if pid in spared or not wanted.is_met(pid, group):
+        if pid in spared or not wanted.matches(pid, group):
             continue
         with suppress(OSError):
             opened = os.pidfd_open(pid)
-            if wanted.is_met(pid, group):  # otherwise the pid was reused before it was pinned
+            if wanted.matches(pid, group):  # otherwise the pid was reused before it was pinned
                 yield pid, opened
             else:
                 os.close(opened)

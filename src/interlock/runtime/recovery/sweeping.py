@@ -13,7 +13,7 @@ from pathlib import Path
 from interlock.errors import EarlierAgentsAlive
 from interlock.execution.backend import RUN, Launched
 from interlock.execution.commands.attempt_folder import remove_temporary
-from interlock.execution.processes.sweep import left, sweep
+from interlock.execution.processes.sweep import find_running, sweep
 from interlock.journal.reader import Run
 from interlock.journal.sqlite import SqliteJournal
 from interlock.model.event import Kind
@@ -32,7 +32,7 @@ async def sweep_leftovers(disk: SqliteJournal, workspace: Path) -> None:
     # Also where a run was cut off before it could tell of a process: by the run's own name.
     marks = [{RUN: run.id} for run in runs]
     remaining: list[int] = []
-    if runs and left(launched, marks):
+    if runs and find_running(launched, marks):
         remaining = await asyncio.to_thread(sweep, launched, marks, PATIENCE)
     if remaining or not (free or await _is_free(disk)):
         raise EarlierAgentsAlive(str(disk.path), remaining)
