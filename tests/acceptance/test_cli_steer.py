@@ -76,7 +76,7 @@ def test_a_task_that_failed_is_done_again_with_what_was_skipped(folder: Folder, 
     folder.event("settled", "well")
     assert "held has not ended; it is running" in folder.refused("retry", "held")
     assert "well succeeded" in folder.refused("retry", "well")
-    assert "no task 'nobody'" in folder.refused("retry", "nobody")
+    assert "no task of this run has the id 'nobody'" in folder.refused("retry", "nobody")
     folder.write("mended", "")
     again = {"flaky": "flaky~2", "after": "after~2", "last": "last~2"}
     assert folder.facts("retry", "flaky") == {"submitted": again}
@@ -156,7 +156,9 @@ def test_a_priority_is_a_number_or_a_name(folder: Folder, gate: Gate) -> None:
     assert folder.told("prioritize", "d", "7") == "d now has priority 7.\n"
     assert folder.facts("prioritize", "c", "high") == {"task": "c", "priority": 10}
     said = folder.refused("prioritize", "b", "soon")
-    assert "'soon' is no priority; write a whole number, or low, normal, high" in said
+    assert (
+        "'soon' is not a valid priority; use a whole number, or one of: low, normal, high" in said
+    )
     assert "nobody" in folder.refused("prioritize", "nobody", "1")
     gate.open()
     outcomes(running)

@@ -11,7 +11,6 @@ from typing import Any
 
 from interlock.errors import InvalidOption, UsageError
 from interlock.journal.state.run_fold import RunFold
-from interlock.model.labels import RETRY_OF_LABEL
 from interlock.model.task import Task
 from interlock.runtime.handle import Handle
 from interlock.runtime.project import question_id
@@ -48,10 +47,7 @@ class RequestHandler:
             facts = self._fold.task(task_id)
             if facts is not None and task_id not in self._tasks and self._original(task_id):
                 names = {self._original(each) or each: each for each in (task_id, *facts.after)}
-                original = self._original(task_id)
-                again = renamed(self._tasks[original], names)
-                labels = {**again.labels, RETRY_OF_LABEL: original}
-                restored.append(again.replace(labels=labels))
+                restored.append(renamed(self._tasks[self._original(task_id)], names))
         self._tasks |= {task.id: task for task in restored}
         return restored
 
