@@ -122,7 +122,7 @@ def test_doctor_finds_what_would_stand_in_the_way(folder: Folder) -> None:
         """,
     )
     said = folder.say("doctor", code=1)
-    assert "✗ agent missing: no no-such-program" in said
+    assert "✗ agent missing: no-such-program not found" in said
     assert "Install no-such-program, or correct the command of missing." in said
     assert "✗ agent broken: nowhere:main: nowhere cannot be imported" in said
     assert "✗ secret MY_TOKEN: is not set" in said

@@ -100,7 +100,7 @@ def test_the_first_ctrl_c_drains_and_says_so(folder: Folder, gate: Gate) -> None
         gate.reached()
         window.frame_with("Ctrl-C: let running tasks finish (up to 30 s), then stop")
         window.press("\x03")
-        window.frame_with("Ctrl-C again stops what runs at once")
+        window.frame_with("Ctrl-C again: stop at once")
         gate.open()
         code, left = window.end()
         assert code == 130
@@ -116,7 +116,7 @@ def test_the_second_ctrl_c_stops_at_once(folder: Folder, gate: Gate) -> None:
     plan(folder, gate)
     with Window(folder, 100, 30, "run", "plan.yaml") as window:
         gate.reached()
-        window.frame_with("Ctrl-C gives")
+        window.frame_with("Ctrl-C: let running tasks finish")
         window.press("\x03")
         window.frame_with("Ctrl-C again")
         window.press("\x03")

@@ -173,7 +173,7 @@ def test_an_interrupted_demo_gives_the_terminal_back(tmp_path: Path) -> None:
     with _terminal(80, 24, "--pace", "100", TMPDIR=str(tmp_path)) as terminal:
         terminal.read_until("1 running")
         terminal.interrupt()
-        terminal.read_until("Ctrl-C again stops")
+        terminal.read_until("Ctrl-C again: stop")
         terminal.interrupt()
         assert terminal.read_all() == 130
     _assert_restored(terminal.shown)

@@ -93,7 +93,7 @@ def _wait_for_its_first_line(terminal: Terminal, task: str) -> None:
 def _press(terminal: Terminal, step: Step) -> None:
     terminal.press_ctrl_c()
     for _ in range(step.text.count("^C") - 1):
-        terminal.see("what runs may finish")
+        terminal.see("running tasks may finish")
         terminal.press_ctrl_c()
     shown, code = terminal.left()
     assert code == 130
