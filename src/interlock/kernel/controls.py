@@ -31,7 +31,7 @@ class Controls:
     def cancel_group(self, stimulus: s.CancelGroup) -> None:
         """End the unfinished tasks of a group, or all of them."""
         if not isinstance(stimulus.group, str):
-            raise InvalidOption(f"a group is named by text, not by {stimulus.group!r}")
+            raise InvalidOption(f"the name of a group is text, not {stimulus.group!r}")
         if not stimulus.group:
             members = list(self._run.entries.values())
         else:
@@ -60,7 +60,7 @@ class Controls:
             if amount is not None:
                 check_capacity(stimulus.resource, amount, 0)
         if stimulus.more is not None and meter is self._run.table.slots:
-            raise InvalidOption("slots come back; they are throttled to a level")
+            raise InvalidOption("slots cannot be rationed; throttle them to a level")
         meter.throttle(stimulus.level, stimulus.more, stimulus.because)
         self._run.admission.throttle(meter)
 
@@ -79,7 +79,7 @@ class Controls:
             self.rates.append(meter)
             return
         if meter.window is None:
-            raise InvalidOption(f"{stimulus.resource!r} has a capacity, and can have no rate")
+            raise InvalidOption(f"{stimulus.resource!r} has a capacity, so it cannot have a rate")
         meter.window = quota.window
         meter.resize(quota.amount)
         self._rate_over(meter, self._run.now)

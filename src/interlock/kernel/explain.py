@@ -242,7 +242,7 @@ def _help(reason: Reason, needed: set[str]) -> str:
         case HeldClaim(holder=holder, stopping=False) if holder in needed:
             return ""  # Cancelling it would skip this task as well.
         case HeldClaim(holder=holder, claim=claim, stopping=True):
-            return f"end what is left of {holder!r}, which was told to stop and holds {claim}"
+            return f"end what still runs of {holder!r}, which was told to stop and holds {claim}"
         case HeldClaim(holder=holder, claim=claim):
             return f"cancel {holder!r}, or claim less than {claim}"
         case NoCapacity(resource=resource, capacity=capacity):

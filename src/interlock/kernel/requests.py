@@ -130,7 +130,7 @@ class Requests:
         elif would_outlive(run, attempt, tasks.values(), {}):
             self._deny(request, "it would wait for its own end, or for that of an ancestor")
         elif find_deadlocked(run) - already_deadlocked:
-            self._deny(request, "what it waits for would wait for what only its own end frees")
+            self._deny(request, "what it waits for needs claims that only its own end releases")
         else:
             self._need(tasks.values())
             for task_id in tasks:
@@ -233,7 +233,7 @@ class Requests:
         attempt = self._run.current(stimulus.task_id, stimulus.token, stimulus)
         if attempt is not None and stimulus.request in attempt.requests:
             raise InvalidOption(
-                f"task {stimulus.task_id!r} has an open request {stimulus.request} already"
+                f"task {stimulus.task_id!r} already has an open request {stimulus.request}"
             )
         return attempt
 
@@ -369,8 +369,8 @@ class Requests:
                 held += sum(n or meter.most for m, n in amounts if m is meter)
             if held and (claim.mode is Mode.EXCLUSIVE or held + claim.amount > meter.most):
                 raise InvalidOption(
-                    f"task {attempt.entry.task.id!r} has or waits for {held} of {meter.name!r} "
-                    f"and asks for {claim}; there are only {meter.most}"
+                    f"task {attempt.entry.task.id!r} holds or waits for {held} of "
+                    f"{meter.name!r} and asks for {claim}, but there are only {meter.most}"
                 )
 
 

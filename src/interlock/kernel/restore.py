@@ -52,7 +52,7 @@ class Restorer:
         if not isinstance(stimulus.amount, int) or stimulus.amount < 0:
             raise InvalidOption(f"{stimulus.amount!r} of {stimulus.resource!r} cannot be spent")
         if (meter.spent and stimulus.at < meter.spent[-1].at) or not stimulus.at <= run.now:
-            raise InvalidOption(f"what was spent of {stimulus.resource!r} comes oldest first")
+            raise InvalidOption(f"amounts spent of {stimulus.resource!r} must come oldest first")
         if stimulus.at + meter.window > run.now:
             meter.spent.append(Spent(stimulus.at, stimulus.amount, None))
             meter.used += stimulus.amount
@@ -60,7 +60,7 @@ class Restorer:
     def check(self, stimulus: s.Submit) -> set[str]:
         """Raise for an impossible past; return the ids of the tasks that have one."""
         if len(stimulus.past) not in (0, len(stimulus.tasks)):
-            raise InvalidOption("past has to have an entry for each of the tasks, or none at all")
+            raise InvalidOption("past must have an entry for each task, or none at all")
         found = set()
         for task, past in zip(stimulus.tasks, stimulus.past, strict=False):
             if past is None:
@@ -69,7 +69,9 @@ class Restorer:
                 raise InvalidOption(f"task {task.id!r} cannot have had {past.attempts} attempts")
             for time in (past.started_at, past.retry_at, past.deadline_at):
                 if time is not None and not math.isfinite(time):
-                    raise InvalidOption(f"task {task.id!r}: {time!r} is no time in its past")
+                    raise InvalidOption(
+                        f"task {task.id!r}: {time!r} is not a valid time in its past"
+                    )
             found.add(task.id)
         return found
 

@@ -71,7 +71,7 @@ def test_why_names_it_as_a_holder_that_does_not_stop() -> None:
     assert held == why.HeldClaim(read("x"), "old", write("x"), 3.0, True, "x")
     assert isinstance(lacks, why.NoCapacity)
     assert lacks.holders == (("old", 1, 3.0),)
-    assert "end what is left of 'old'" in run.why("a").suggestions[0]
+    assert "end what still runs of 'old'" in run.why("a").suggestions[0]
 
 
 def test_one_who_is_blocked_from_outside_neither_counts_as_overtaken_nor_holds_others_back() -> (

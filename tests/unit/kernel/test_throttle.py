@@ -155,4 +155,4 @@ def test_what_cannot_be_throttled_is_refused() -> None:
     world.refuses(s.Throttle("nothing", 1), UnknownResource, "no capacity to throttle")
     world.refuses(s.Throttle("slots", -1), InvalidOption, "0 or more")
     world.refuses(s.Throttle("slots", more=1), InvalidOption, "to a level")
-    world.refuses(s.SetRate("slots", 1, 1.0), InvalidOption, "can have no rate")
+    world.refuses(s.SetRate("slots", 1, 1.0), InvalidOption, "cannot have a rate")

@@ -53,7 +53,7 @@ def test_a_zombie_is_named_as_one_that_was_told_to_stop() -> None:
     run.handle(s.Cancel("z"))
     [reason] = run.why("a").reasons
     assert reason == why.HeldClaim(read("src/x"), "z", write("src/"), 0.0, True, "src/x")
-    assert "end what is left of 'z'" in run.why("a").suggestions[0]
+    assert "end what still runs of 'z'" in run.why("a").suggestions[0]
 
 
 def test_a_claim_that_was_added_in_mid_flight_is_named() -> None:
