@@ -88,7 +88,7 @@ class Orchestrator:
         check_id(own, "the id of a task")
         self.coordinator.check((), None, context)  # before anything starts
         with self.coordinator.kept_open():
-            subtasks, reason = self._split(task, own)
+            subtasks, reason = self._subtasks_of(task, own)
             if subtasks is None:
                 alone = _alone(task, own)
                 results = self.coordinator.execute_parallel([alone], {"id": own}, context)
@@ -121,7 +121,7 @@ class Orchestrator:
         complexity = attribute_of(task, "estimated_complexity")
         return isinstance(complexity, int | float) and complexity > self._settings.threshold
 
-    def _split(self, task: Any, own: Any) -> tuple[list[SubTask] | None, str | None]:
+    def _subtasks_of(self, task: Any, own: Any) -> tuple[list[SubTask] | None, str | None]:
         """Return the subtasks, or None for one agent alone, with the reason for a fallback."""
         if not self._should_decompose(task):
             return None, None
@@ -130,13 +130,15 @@ class Orchestrator:
                 return self._ask_llm(task, own), None
             subtasks = list(self._decompose(task))
             if not subtasks:
-                raise OrchestratorException(f"task {own!r} was split into nothing")
+                raise OrchestratorException(f"decompose() returned no subtasks for task {own!r}")
             self.coordinator.check(subtasks, _parent(task, own), None)
         except Exception as error:
             if not self._fallback:
                 if isinstance(error, InterlockError):
                     raise
-                raise OrchestratorException(f"task {own!r} was not split: {error!r}") from error
+                raise OrchestratorException(
+                    f"task {own!r} could not be decomposed: {error!r}"
+                ) from error
             reason = f"{type(error).__name__}: {error}"
             LOGGER.warning("not_decomposed", extra={"interlock": {"task": own, "reason": reason}})
             return None, reason
@@ -145,7 +147,7 @@ class Orchestrator:
     def _ask_llm(self, task: Any, own: Any) -> list[SubTask]:
         """Ask the LLM, and once more if its answer is invalid."""
         if self._llm is None:
-            raise OrchestratorException("there is no llm to split a task, and no decompose=")
+            raise OrchestratorException("a task cannot be decomposed without an llm or decompose=")
         problem = ""
         for number in range(1, _MAX_PROMPTS + 1):
             answer = self._prompt_llm(task, own, number, problem)

@@ -56,7 +56,9 @@ class ShutdownManager:
             allowed = ", ".join(map(repr, _STRATEGIES))
             raise InvalidOption(f"strategy is {strategy!r}; it must be one of {allowed}")
         if (save is not None) != (strategy == "checkpoint"):
-            raise InvalidOption("save= goes with strategy 'checkpoint': give both or neither")
+            raise InvalidOption(
+                "save= requires strategy 'checkpoint', and the strategy requires save="
+            )
         self.strategy = strategy
         self._grace = 0.0 if strategy == "immediate" else seconds(grace_seconds, "grace_seconds")
         self._cleanup_seconds = seconds(cleanup_seconds, "cleanup_seconds")

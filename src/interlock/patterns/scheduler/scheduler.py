@@ -204,7 +204,7 @@ def _checked(agents: Iterable[StepAgent[Any]]) -> list[StepAgent[Any]]:
     for index, agent in enumerate(listed):
         which = f"agents[{index}]"
         if isinstance(agent, type):
-            raise NotAnAgent(f"{which} is the class {agent.__name__}; give an instance of it")
+            raise NotAnAgent(f"{which} is the class {agent.__name__}; pass an instance of it")
         role = getattr(agent, "role", None)
         if not isinstance(role, str):
             raise NotAnAgent(f"{which} has no role: it needs a text `role`, and `run_step()`")
