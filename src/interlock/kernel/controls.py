@@ -8,7 +8,7 @@ from functools import partial
 from interlock.errors import InvalidOption, UnknownResource
 from interlock.kernel import stimuli as s
 from interlock.kernel.meters import Meter
-from interlock.kernel.run import Run
+from interlock.kernel.run import KernelRun
 from interlock.kernel.table import check_capacity
 from interlock.kernel.timers import Timer
 from interlock.model.limits import Quota
@@ -18,7 +18,7 @@ from interlock.model.outcome import State
 class Controls:
     """The commands to a run."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: KernelRun) -> None:
         self._run = run
         self.rates = [meter for meter in run.table.meters.values() if meter.window is not None]
         self._rate_timers: dict[Meter, Timer] = {}

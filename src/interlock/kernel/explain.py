@@ -33,10 +33,10 @@ from interlock.model.why import (
 )
 
 if TYPE_CHECKING:
-    from interlock.kernel.run import Run
+    from interlock.kernel.run import KernelRun
 
 
-def explain(run: Run, task_id: str, now: float) -> Explanation:
+def explain(run: KernelRun, task_id: str, now: float) -> Explanation:
     """Return everything that stands between a task and its start, or the answer to its requests."""
     if task_id in run.ends:
         return Explanation(task_id, run.ends[task_id], run.ended_at[task_id], (), None, (), now)
@@ -59,7 +59,7 @@ def explain(run: Run, task_id: str, now: float) -> Explanation:
     )
 
 
-def _own(run: Run, entry: Entry) -> Iterator[Reason]:
+def _own(run: KernelRun, entry: Entry) -> Iterator[Reason]:
     for dependency in entry.task.after:
         before = run.entries.get(dependency)
         if before is not None and before.state is not None and not before.is_over:
@@ -77,7 +77,7 @@ def _own(run: Run, entry: Entry) -> Iterator[Reason]:
         yield PreviousAttemptAlive(entry.attempt.token, entry.since)
 
 
-def _claims(run: Run, entry: Entry) -> Iterator[Reason]:
+def _claims(run: KernelRun, entry: Entry) -> Iterator[Reason]:
     yield from _held(run, entry.task.claims, entry.kin)
     waiter = entry.waiter
     if waiter is None or waiter.profile.exempt:
@@ -92,7 +92,7 @@ def _claims(run: Run, entry: Entry) -> Iterator[Reason]:
                         yield ReservedClaim(mine, older.task.id, theirs, older.since, overtaken)
 
 
-def _held(run: Run, claims: tuple[Claim, ...], kin: tuple[Grant, ...]) -> Iterator[HeldClaim]:
+def _held(run: KernelRun, claims: tuple[Claim, ...], kin: tuple[Grant, ...]) -> Iterator[HeldClaim]:
     for grant in run.admission.grants:
         if grant in kin:
             continue
@@ -115,12 +115,12 @@ def _holder(grant: Grant) -> tuple[str, list[tuple[Claim, float]]]:
     return grant.entry.task.id, [*first, *grant.extra]
 
 
-def _meet(run: Run, mine: Claim, theirs: Claim) -> str | None:
+def _meet(run: KernelRun, mine: Claim, theirs: Claim) -> str | None:
     found = conflicts(mine, theirs, fold_case=run.table.fold_case)
     return found.witness if found else None
 
 
-def _capacity(run: Run, entry: Entry) -> Iterator[Reason]:
+def _capacity(run: KernelRun, entry: Entry) -> Iterator[Reason]:
     kin = entry.kin
     yield from _amounts(run, entry.amounts, kin, exempt=bool(kin) or entry.extras.is_awaited)
     slots = run.table.slots
@@ -129,7 +129,7 @@ def _capacity(run: Run, entry: Entry) -> Iterator[Reason]:
 
 
 def _amounts(
-    run: Run, amounts: Amounts, lenders: tuple[Grant, ...], *, exempt: bool
+    run: KernelRun, amounts: Amounts, lenders: tuple[Grant, ...], *, exempt: bool
 ) -> Iterator[Reason]:
     for meter, amount in amounts:
         if meter.window is not None and not meter.fits(amount, lenders):
@@ -138,7 +138,7 @@ def _amounts(
             yield from _short(run, meter, amount)
 
 
-def _short(run: Run, meter: Meter, amount: int) -> Iterator[Reason]:
+def _short(run: KernelRun, meter: Meter, amount: int) -> Iterator[Reason]:
     """Yield what keeps an amount from a task: the holders, or why it is throttled."""
     wanted = meter.most if amount == ALL else amount
     if meter.because is not None:
@@ -147,7 +147,7 @@ def _short(run: Run, meter: Meter, amount: int) -> Iterator[Reason]:
         yield _lacking(run, meter, wanted)
 
 
-def _lacking(run: Run, meter: Meter, wanted: int) -> NoCapacity:
+def _lacking(run: KernelRun, meter: Meter, wanted: int) -> NoCapacity:
     holders = []
     for grant in run.admission.grants:
         slots = meter is run.table.slots
@@ -159,14 +159,14 @@ def _lacking(run: Run, meter: Meter, wanted: int) -> NoCapacity:
     return NoCapacity(meter.name, wanted, free, meter.capacity, tuple(holders), ahead)
 
 
-def _open_requests(run: Run, entry: Entry) -> Iterator[Reason]:
+def _open_requests(run: KernelRun, entry: Entry) -> Iterator[Reason]:
     attempt = entry.attempt
     assert attempt is not None
     for request in attempt.requests.values():
         yield from _request(run, request)
 
 
-def _request(run: Run, request: Request) -> Iterator[Reason]:
+def _request(run: KernelRun, request: Request) -> Iterator[Reason]:
     if request.waits_for is WaitKind.PERSON and request.waiter is None:
         yield UnansweredQuestion(request.question, request.since)
     for entry in request.tasks.values():
@@ -182,7 +182,7 @@ def _request(run: Run, request: Request) -> Iterator[Reason]:
             yield from _short(run, slots, 1)
 
 
-def _clears_at(run: Run, reasons: list[Reason]) -> float | None:
+def _clears_at(run: KernelRun, reasons: list[Reason]) -> float | None:
     """Return when the last reason is expected to be gone; None if that cannot be foreseen."""
     latest = run.now
     for reason in reasons:
@@ -193,7 +193,7 @@ def _clears_at(run: Run, reasons: list[Reason]) -> float | None:
     return latest if reasons else None
 
 
-def _reason_clears_at(run: Run, reason: Reason) -> float | None:
+def _reason_clears_at(run: KernelRun, reason: Reason) -> float | None:
     match reason:
         case Backoff(until=until) | RateLimited(until=until) | OpenBreaker(until=until):
             return until
@@ -207,14 +207,16 @@ def _reason_clears_at(run: Run, reason: Reason) -> float | None:
     return None
 
 
-def _ends_of(run: Run, holders: tuple[tuple[str, int, float], ...]) -> Iterator[tuple[float, int]]:
+def _ends_of(
+    run: KernelRun, holders: tuple[tuple[str, int, float], ...]
+) -> Iterator[tuple[float, int]]:
     for holder, amount, _ in holders:
         at = _ends_at(run, holder)
         if at is not None:
             yield at, amount
 
 
-def _ends_at(run: Run, task_id: str) -> float | None:
+def _ends_at(run: KernelRun, task_id: str) -> float | None:
     """Return when a running task is expected to end, if it has an estimate and is not overdue."""
     entry = run.entries.get(task_id)
     if entry is None or entry.attempt is None or entry.task.estimate is None:
@@ -223,7 +225,7 @@ def _ends_at(run: Run, task_id: str) -> float | None:
     return at if at >= run.now else None
 
 
-def _dependencies(run: Run, entry: Entry) -> set[str]:
+def _dependencies(run: KernelRun, entry: Entry) -> set[str]:
     """Return all unfinished tasks that have to succeed before this one."""
     found: set[str] = set()
     todo = list(entry.task.after)

@@ -13,13 +13,13 @@ from interlock.kernel.records import ExternalHold
 from interlock.model.claim import Claim, Mode
 
 if TYPE_CHECKING:
-    from interlock.kernel.run import Run
+    from interlock.kernel.run import KernelRun
 
 
 class ExternalHolds:
     """What came with `Occupy` and has not been released with `Vacate`."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: KernelRun) -> None:
         self._run = run
 
     def occupy(self, stimulus: s.Occupy) -> None:

@@ -4,8 +4,8 @@ It is pure: no clock, no randomness, no I/O. The same stimuli at the same times 
 instructions, so one kernel serves production, simulation and replay.
 
 One call of `handle` is one *turn*: the stimulus changes the run, what follows from it for other
-tasks is worked through (`Run.drain_agenda`), and only then admission starts what can start. So no
-start is decided on a picture that the same stimulus is about to change.
+tasks is worked through (`KernelRun.drain_agenda`), and only then admission starts what can start.
+So no start is decided on a picture that the same stimulus is about to change.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from interlock.kernel.explain import explain
 from interlock.kernel.external_holds import ExternalHolds
 from interlock.kernel.instructions import Instruction, SetTimer
 from interlock.kernel.records import Attempt
-from interlock.kernel.run import Run
+from interlock.kernel.run import KernelRun
 from interlock.kernel.table import Table
 from interlock.model.claim import Claim, uses
 from interlock.model.limits import Rate
@@ -65,7 +65,7 @@ class Kernel:
         max_ended: int | None = None,
     ) -> None:
         table = Table(slots, capacities or {}, rates or {}, protected, fold_case)
-        self._run = run = Run(table, first_token, first_come, zombies_hold_slots, max_ended)
+        self._run = run = KernelRun(table, first_token, first_come, zombies_hold_slots, max_ended)
         self._controls = controls = Controls(run)
         external_holds = ExternalHolds(run)
         self._announced: float | None = None

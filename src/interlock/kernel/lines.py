@@ -36,7 +36,7 @@ class Aged(Protocol):
 W = TypeVar("W", bound=Aged)
 
 
-class Line(Generic[W]):
+class WaitingLine(Generic[W]):
     """The waiters at one point that want to write, or that want to read; oldest first."""
 
     __slots__ = ("due_waiters", "items", "live", "patterned", "start")

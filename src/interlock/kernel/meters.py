@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from interlock.kernel.lines import Line
+from interlock.kernel.lines import WaitingLine
 from interlock.model.why import RateLimited
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Meter:
         """The grants that hold all of it exclusively: one, or one and its descendants."""
         self.zombies = 0
         """How many zombies hold some of it."""
-        self.line: Line[Waiter] = Line()
+        self.line: WaitingLine[Waiter] = WaitingLine()
         """The waiters that need some of it, oldest first."""
         self.counted: Waiter | None = None
         """The waiter whose overtaking is counted now; `turns` yields those after it."""

@@ -62,7 +62,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from interlock.kernel.lines import Line
+from interlock.kernel.lines import WaitingLine
 from interlock.kernel.meters import Meter
 from interlock.kernel.places import Place
 from interlock.kernel.shelves import Point, Shelf
@@ -128,7 +128,7 @@ class Overtaking:
             self._overtake_at_meter(meter, waiter)
 
     def _overtake_in(
-        self, line: Line[Waiter], point: Point, waiter: Waiter, place: Place, writes: bool
+        self, line: WaitingLine[Waiter], point: Point, waiter: Waiter, place: Place, writes: bool
     ) -> None:
         limit = 2 * self.slots.capacity
         overtaker = waiter.arrival

@@ -74,7 +74,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from interlock.kernel.lines import Line
+from interlock.kernel.lines import WaitingLine
 from interlock.kernel.shelves import Point
 from interlock.model.patterns.overlap import alternatives_overlap
 from interlock.model.patterns.pattern import Alternative
@@ -294,7 +294,7 @@ class Folder(Place):
                     below.add_due(waiter, writes)
 
 
-def _lines(folder: Folder, writes: bool) -> Iterator[Line[Waiter]]:
+def _lines(folder: Folder, writes: bool) -> Iterator[WaitingLine[Waiter]]:
     for point in (folder.own, folder.below):
         line = None if point is None else point.writing if writes else point.reading
         if line is not None:

@@ -34,13 +34,13 @@ from interlock.model.claim import Claim, Mode
 from interlock.model.outcome import State
 
 if TYPE_CHECKING:
-    from interlock.kernel.run import Run
+    from interlock.kernel.run import KernelRun
 
 
 class Requests:
     """The requests of running attempts."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: KernelRun) -> None:
         self._run = run
         self._arrivals = 0
         self.extended: dict[Attempt, list[Needs]] = {}

@@ -18,13 +18,13 @@ from interlock.kernel.records import Entry
 from interlock.model.outcome import State
 
 if TYPE_CHECKING:
-    from interlock.kernel.run import Run
+    from interlock.kernel.run import KernelRun
 
 
 class Restorer:
     """Puts a fresh kernel into the state that a run was in."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: KernelRun) -> None:
         self._run = run
 
     def recall(self, stimulus: s.Recall) -> None:

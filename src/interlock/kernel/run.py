@@ -45,7 +45,7 @@ _REMEMBERED = 10_000
 """How many distinct ranks are shared before all of them are forgotten."""
 
 
-class Run:
+class KernelRun:
     """The lifecycle of every task of one run."""
 
     def __init__(

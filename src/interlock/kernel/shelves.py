@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from heapq import heappop
 from typing import TYPE_CHECKING
 
-from interlock.kernel.lines import Line
+from interlock.kernel.lines import WaitingLine
 
 if TYPE_CHECKING:
     from interlock.kernel.waiters import Grant, Item, Profile, Waiter
@@ -36,8 +36,8 @@ class Point:
         """Holds for reading; `writers` for writing."""
         self.writers = 0
         self.shelves: dict[Profile, Shelf] | None = None
-        self.reading: Line[Waiter] | None = None
-        self.writing: Line[Waiter] | None = None
+        self.reading: WaitingLine[Waiter] | None = None
+        self.writing: WaitingLine[Waiter] | None = None
         self.due_count = 0
         """How many of the waiters in its lines are due."""
         self.branched = False
@@ -48,11 +48,11 @@ class Point:
         It is set for the *below* of a folder. Patterns pass the lines of waiters below their
         prefix, but do not look at the count of what is held there."""
 
-    def line(self, writes: bool) -> Line[Waiter]:
+    def line(self, writes: bool) -> WaitingLine[Waiter]:
         """Return the line of the waiters that want to write, or to read."""
         line = self.writing if writes else self.reading
         if line is None:
-            line = Line()
+            line = WaitingLine()
             if writes:
                 self.writing = line
             else:

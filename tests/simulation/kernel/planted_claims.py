@@ -12,7 +12,7 @@ from interlock.kernel.kernel import Kernel
 from interlock.kernel.meters import Meter
 from interlock.kernel.places import Folder
 from interlock.kernel.records import Attempt
-from interlock.kernel.run import Run
+from interlock.kernel.run import KernelRun
 from interlock.kernel.table import Table
 from interlock.kernel.waiters import Profile
 from interlock.model.outcome import State
@@ -23,12 +23,12 @@ BUGS = Bugs()
 # Claims and what they exclude
 
 
-@BUGS.plant("claims are released when an attempt ends and not when it is gone", Run, "ended")
+@BUGS.plant("claims are released when an attempt ends and not when it is gone", KernelRun, "ended")
 def _(original: Any) -> Any:
     return lambda self, report: original(self, report._replace(gone=True))
 
 
-@BUGS.plant("a zombie loses its claims as soon as it is told to stop", Run, "stop")
+@BUGS.plant("a zombie loses its claims as soon as it is told to stop", KernelRun, "stop")
 def _(original: Any) -> Any:
     def stop(self: Any, entry: Any, end: State, cause: str) -> None:
         original(self, entry, end, cause)

@@ -9,7 +9,7 @@ from interlock.kernel import run as run_module
 from interlock.kernel.controls import Controls
 from interlock.kernel.instructions import SetTimer, Settle, Stop
 from interlock.kernel.kernel import Kernel
-from interlock.kernel.run import Run
+from interlock.kernel.run import KernelRun
 from interlock.model.limits import Retry
 from interlock.model.outcome import State
 from interlock.model.why import UnfinishedDependency
@@ -20,12 +20,12 @@ BUGS = Bugs()
 # Attempts and their time
 
 
-@BUGS.plant("the backoff is ignored", Run, "_failed")
+@BUGS.plant("the backoff is ignored", KernelRun, "_failed")
 def _(original: Any) -> Any:
     return lambda self, entry, error, end, wait: original(self, entry, error, end, 0.0)
 
 
-@BUGS.plant("there is one attempt too many", Run, "_failed")
+@BUGS.plant("there is one attempt too many", KernelRun, "_failed")
 def _(original: Any) -> Any:
     def failed(self: Any, entry: Any, error: Any, end: State, wait: float) -> None:
         retry = entry.task.retry
@@ -36,7 +36,7 @@ def _(original: Any) -> Any:
     return failed
 
 
-@BUGS.plant("the last attempt is never made", Run, "_failed")
+@BUGS.plant("the last attempt is never made", KernelRun, "_failed")
 def _(original: Any) -> Any:
     def failed(self: Any, entry: Any, error: Any, end: State, wait: float) -> None:
         entry.attempts += 1
@@ -46,7 +46,7 @@ def _(original: Any) -> Any:
     return failed
 
 
-@BUGS.plant("a further attempt does not wait until the last is gone", Run, "_backoff_over")
+@BUGS.plant("a further attempt does not wait until the last is gone", KernelRun, "_backoff_over")
 def _(original: Any) -> Any:
     def backoff_over(self: Any, entry: Any, now: float) -> None:
         entry.own.retry_timer = None
@@ -55,7 +55,7 @@ def _(original: Any) -> Any:
     return backoff_over
 
 
-@BUGS.plant("the timeout counts the time spent waiting", Run, "start")
+@BUGS.plant("the timeout counts the time spent waiting", KernelRun, "start")
 def _(original: Any) -> Any:
     def start(self: Any, waiter: Any) -> None:
         entry = waiter.owner
@@ -70,7 +70,7 @@ def _(original: Any) -> Any:
     return start
 
 
-@BUGS.plant("a retry forgets the deadline", Run, "_failed")
+@BUGS.plant("a retry forgets the deadline", KernelRun, "_failed")
 def _(original: Any) -> Any:
     def failed(self: Any, entry: Any, error: Any, end: State, wait: float) -> None:
         self.timers.drop(entry.extras.deadline)
@@ -93,7 +93,7 @@ def _(original: Any) -> Any:
 # Outcomes
 
 
-@BUGS.plant("a token is used twice", Run, "new_token")
+@BUGS.plant("a token is used twice", KernelRun, "new_token")
 def _(original: Any) -> Any:
     def new_token(self: Any) -> int:
         token = int(original(self))
@@ -103,7 +103,7 @@ def _(original: Any) -> Any:
     return new_token
 
 
-@BUGS.plant("reports with an old token are taken", Run, "_alive")
+@BUGS.plant("reports with an old token are taken", KernelRun, "_alive")
 def _(original: Any) -> Any:
     def alive(self: Any, task_id: str, token: int, stimulus: Any) -> Any:
         entry = self.entries.get(task_id)
@@ -113,7 +113,7 @@ def _(original: Any) -> Any:
     return alive
 
 
-@BUGS.plant("dependents of a failure start", Run, "_after_settling")
+@BUGS.plant("dependents of a failure start", KernelRun, "_after_settling")
 def _(original: Any) -> Any:
     def after_settling(self: Any, entry: Any) -> None:
         state = entry.state
@@ -124,7 +124,7 @@ def _(original: Any) -> Any:
     return after_settling
 
 
-@BUGS.plant("only direct dependents are skipped", Run, "_after_settling")
+@BUGS.plant("only direct dependents are skipped", KernelRun, "_after_settling")
 def _(original: Any) -> Any:
     def after_settling(self: Any, entry: Any) -> None:
         if entry.state is State.SKIPPED:
@@ -139,7 +139,7 @@ def _(original: Any) -> Any:
     return frozenset({State.FAILED, State.CONFLICTED})
 
 
-@BUGS.plant("fail-fast counts only for those it was asked for", Run, "_group")
+@BUGS.plant("fail-fast counts only for those it was asked for", KernelRun, "_group")
 def _(original: Any) -> Any:
     def group(self: Any, stimulus: Any) -> Any:
         known = stimulus.group in self.groups
@@ -148,7 +148,7 @@ def _(original: Any) -> Any:
     return group
 
 
-@BUGS.plant("a group keeps its first deadline", Run, "_group")
+@BUGS.plant("a group keeps its first deadline", KernelRun, "_group")
 def _(original: Any) -> Any:
     def group(self: Any, stimulus: Any) -> Any:
         known = self.groups.get(stimulus.group)
@@ -158,7 +158,7 @@ def _(original: Any) -> Any:
     return group
 
 
-@BUGS.plant("children outlive their parent", Run, "_close")
+@BUGS.plant("children outlive their parent", KernelRun, "_close")
 def _(original: Any) -> Any:
     def close(self: Any, attempt: Any) -> None:
         attempt.entry.own.children = {}

@@ -6,7 +6,7 @@ import pytest
 
 from interlock.errors import UnknownDependency
 from interlock.kernel.kernel import Kernel
-from interlock.kernel.lines import Line
+from interlock.kernel.lines import WaitingLine
 from interlock.kernel.places import File, Folder, PatternPlace
 from interlock.kernel.stimuli import Submit
 from interlock.kernel.timers import Timers
@@ -21,13 +21,13 @@ def waiter(number: int) -> ProxyWaiter:
     return made
 
 
-def leave(line: Line[ProxyWaiter], waiter: ProxyWaiter) -> None:
+def leave(line: WaitingLine[ProxyWaiter], waiter: ProxyWaiter) -> None:
     waiter.item = None
     line.leave(waiter)
 
 
 def test_a_line_forgets_those_that_left_from_its_middle() -> None:
-    line: Line[ProxyWaiter] = Line()
+    line: WaitingLine[ProxyWaiter] = WaitingLine()
     line.join(waiter(0))
     for number in range(1, 1_000):
         each = waiter(number)
@@ -38,7 +38,7 @@ def test_a_line_forgets_those_that_left_from_its_middle() -> None:
 
 
 def test_a_line_forgets_those_that_left_from_its_front() -> None:
-    line: Line[ProxyWaiter] = Line()
+    line: WaitingLine[ProxyWaiter] = WaitingLine()
     waiters = [waiter(number) for number in range(1_000)]
     for each in waiters:
         line.join(each)
