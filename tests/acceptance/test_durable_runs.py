@@ -40,7 +40,7 @@ from interlock.journal.reader import Reader
 from interlock.journal.sqlite import SqliteJournal
 from interlock.model.event import Event, Kind
 from interlock.runtime.ports import Ports
-from interlock.runtime.recovery import origin
+from interlock.runtime.recovery import open_run
 from tests.crash import Stay, killed, left_by_a_kill
 
 
@@ -925,7 +925,7 @@ async def test_a_thousand_former_runs_are_taken_over_in_one_go(tmp_path: Path) -
         last = name
     looked: list[str] = []
     journal.read._connection.set_trace_callback(looked.append)
-    found = origin._successes(journal.read, last)
+    found = open_run._successes(journal.read, last)
     journal.close()
     assert found["first"].outcome.result == 1
     assert len(looked) < 1_010  # one for the list, one for each run, and the outcome

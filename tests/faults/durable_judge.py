@@ -16,7 +16,7 @@ from interlock.model.event import Event, Kind
 from interlock.model.outcome import State
 from interlock.model.task import Task
 from interlock.runtime.recorded_types import RECORDED_TYPES
-from interlock.runtime.recovery.remembered import CUT_OFF_AT_MOST, fold_run
+from interlock.runtime.recovery.known_tasks import CUT_OFF_AT_MOST, fold_run
 from tests.faults.durable_scenarios import DEADLINE, TRIES
 from tests.faults.durable_world import DOWN, RATE, DurableWorld, Fact
 

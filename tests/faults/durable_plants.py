@@ -14,8 +14,8 @@ from interlock.journal.state.task_state import TaskState
 from interlock.kernel import stimuli as s
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import State
-from interlock.runtime.recovery import origin, remembered
-from interlock.runtime.recovery.remembered import Remembered
+from interlock.runtime.recovery import known_tasks, open_run
+from interlock.runtime.recovery.known_tasks import KnownTasks
 from interlock.runtime.shell import Shell
 from tests.simulation.loop_writer import LoopWriter
 
@@ -52,21 +52,21 @@ def done_before_it_is_durable(patch: Patch) -> None:
 
 
 def tokens_that_begin_anew(patch: Patch) -> None:
-    take_up = origin._take_up
+    take_up = open_run._take_up
 
-    async def anew(*args: Any) -> origin.Origin:
+    async def anew(*args: Any) -> open_run.OpenedRun:
         return (await take_up(*args))._replace(first_token=1)
 
-    patch.setattr(origin, "_take_up", anew)
+    patch.setattr(open_run, "_take_up", anew)
 
 
 def _without(patch: Patch, **lost: Any) -> None:
-    before = remembered.kernel_past
+    before = known_tasks.kernel_past
 
     def forgets(task: TaskState, attempts: int, paused: bool) -> s.Past:
         return before(task, attempts, paused)._replace(**lost)
 
-    patch.setattr(remembered, "kernel_past", forgets)
+    patch.setattr(known_tasks, "kernel_past", forgets)
 
 
 def backoffs_that_are_forgotten(patch: Patch) -> None:
@@ -82,11 +82,11 @@ def rates_that_begin_anew(patch: Patch) -> None:
 
 
 def answers_that_are_forgotten(patch: Patch) -> None:
-    patch.setattr(Remembered, "answers", lambda self, task_id: [])
+    patch.setattr(KnownTasks, "answers", lambda self, task_id: [])
 
 
 def cancels_that_are_forgotten(patch: Patch) -> None:
-    fold = remembered.fold_run
+    fold = known_tasks.fold_run
 
     def is_cancel(event: Event) -> bool:
         return event.kind is Kind.SETTLED and event.data.status is State.CANCELLED
@@ -94,18 +94,18 @@ def cancels_that_are_forgotten(patch: Patch) -> None:
     def forgets(started_at: float, events: Iterable[Event]) -> RunState:
         return fold(started_at, (each for each in events if not is_cancel(each)))
 
-    patch.setattr(origin, "fold_run", forgets)
+    patch.setattr(open_run, "fold_run", forgets)
 
 
 def keys_that_end_with_their_run(patch: Patch) -> None:
-    init = Remembered.__init__
+    init = KnownTasks.__init__
 
     def forgets(
-        self: Remembered, fingerprint: Any, past: Any, inherited: Any, *_: Any, **options: Any
+        self: KnownTasks, fingerprint: Any, past: Any, inherited: Any, *_: Any, **options: Any
     ) -> None:
         init(self, fingerprint, past, inherited, **options)
 
-    patch.setattr(Remembered, "__init__", forgets)
+    patch.setattr(KnownTasks, "__init__", forgets)
 
 
 PLANTS: dict[Plant, Where] = {

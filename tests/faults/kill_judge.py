@@ -12,7 +12,7 @@ from interlock.journal.schema.codec import Codec
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import Outcome, State
 from interlock.runtime.recorded_types import RECORDED_TYPES
-from interlock.runtime.recovery.remembered import CUT_OFF_AT_MOST
+from interlock.runtime.recovery.known_tasks import CUT_OFF_AT_MOST
 from interlock.testing.replay import replay
 from tests.faults.kill_program import TRIES, Line, lines
 

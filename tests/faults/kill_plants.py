@@ -9,8 +9,8 @@ from interlock.journal.batch import Batch
 from interlock.journal.store import Store
 from interlock.runtime import shell
 from interlock.runtime.event_stream import EventStream
-from interlock.runtime.recovery import origin
-from interlock.runtime.recovery.remembered import Remembered
+from interlock.runtime.recovery import open_run
+from interlock.runtime.recovery.known_tasks import KnownTasks
 
 
 def _slow_disk() -> None:
@@ -44,27 +44,27 @@ def told_before_it_is_durable() -> None:
 
 
 def tokens_that_begin_anew() -> None:
-    made = origin.Origin.__new__
+    made = open_run.OpenedRun.__new__
 
-    def anew(cls: type[origin.Origin], *values: object) -> origin.Origin:
+    def anew(cls: type[open_run.OpenedRun], *values: object) -> open_run.OpenedRun:
         return made(cls, *values)._replace(first_token=1)  # type: ignore[arg-type]
 
-    origin.Origin.__new__ = anew  # type: ignore[method-assign, assignment]
+    open_run.OpenedRun.__new__ = anew  # type: ignore[method-assign, assignment]
 
 
 def answers_that_are_forgotten() -> None:
-    Remembered.answers = lambda self, task_id: []  # type: ignore[method-assign]
+    KnownTasks.answers = lambda self, task_id: []  # type: ignore[method-assign]
 
 
 def keys_that_end_with_their_run() -> None:
-    Remembered.as_known = lambda self, task: task  # type: ignore[method-assign]
-    init = Remembered.__init__
+    KnownTasks.as_known = lambda self, task: task  # type: ignore[method-assign]
+    init = KnownTasks.__init__
 
-    def without_keys(self: Remembered, *values: object, **named: object) -> None:
+    def without_keys(self: KnownTasks, *values: object, **named: object) -> None:
         init(self, *values, **named)  # type: ignore[arg-type]
         self._by_key = lambda _key: None
 
-    Remembered.__init__ = without_keys  # type: ignore[method-assign]
+    KnownTasks.__init__ = without_keys  # type: ignore[method-assign]
 
 
 PLANTS: dict[str, Callable[[], None]] = {

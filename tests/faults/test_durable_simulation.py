@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.runtime.recovery.remembered import CUT_OFF_AT_MOST
+from interlock.runtime.recovery.known_tasks import CUT_OFF_AT_MOST
 from interlock.testing.interruptions import crash_at
 from tests.faults.durable_judge import lost, violations
 from tests.faults.durable_plants import PLANTS, Plant

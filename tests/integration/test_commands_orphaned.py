@@ -15,7 +15,7 @@ import interlock
 from interlock import EarlierAgentsAlive, Kind, Runtime
 from interlock.execution.commands.launch import works
 from interlock.journal.reader import Reader
-from interlock.runtime.recovery import sweeping
+from interlock.runtime.recovery import orphan_processes
 from interlock.system.process_table import children, living
 from tests.integration.command_world import HOLDING, Pipes, pipes
 
@@ -93,7 +93,7 @@ async def test_the_next_attempt_begins_when_nothing_is_left(
     kind: str, resume: bool | None, pipes: Pipes, begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether the run is taken up or not. To sweep a deep chain takes its supervisor a while."""
-    monkeypatch.setattr(sweeping, "find_running", lambda *_: [])  # by the lock alone
+    monkeypatch.setattr(orphan_processes, "find_running", lambda *_: [])  # by the lock alone
     coordinator = begin(kind, "subreaper")
     coordinator.kill()
     async with Runtime(journal="j.db", resume=resume, on_changed="rerun") as rt:
@@ -122,7 +122,7 @@ async def test_without_supervisors_and_cgroups_processes_are_found_by_their_vari
 ) -> None:
     """Also if the coordinator was killed before it could tell of them in the journal."""
     if not told:
-        monkeypatch.setattr(sweeping, "_launched", lambda *_: iter(()))
+        monkeypatch.setattr(orphan_processes, "_launched", lambda *_: iter(()))
     coordinator = begin("deaf", "subreaper")
     with Reader("j.db") as read:
         run_id = read.runs()[0].id
@@ -163,7 +163,7 @@ def _end_those_without_variables(pipes: Pipes) -> None:
 async def test_a_supervisor_that_does_not_end_is_waited_for_and_then_ended(
     pipes: Pipes, begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeping, "PATIENCE", 0.3)
+    monkeypatch.setattr(orphan_processes, "PATIENCE", 0.3)
     coordinator = begin("deaf", "subreaper")
     coordinator.stop_supervisors()
     coordinator.kill()
@@ -179,7 +179,7 @@ async def test_agents_that_cannot_be_ended_are_an_error_that_names_them(
     supervisors = coordinator.stop_supervisors()
     coordinator.kill()
     with monkeypatch.context() as patch:
-        patch.setattr(sweeping, "PATIENCE", 0.05)
+        patch.setattr(orphan_processes, "PATIENCE", 0.05)
         patch.setattr(signal, "pidfd_send_signal", lambda *_: None)
         with pytest.raises(EarlierAgentsAlive, match="still running") as caught:
             async with Runtime(journal="j.db", resume=True):

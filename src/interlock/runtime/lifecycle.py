@@ -29,8 +29,8 @@ from interlock.model.event import Kind
 from interlock.model.outcome import State
 from interlock.runtime.orphans import orphans_in
 from interlock.runtime.ports import Ports
-from interlock.runtime.recovery.remembered import WhenInterrupted
-from interlock.runtime.recovery.taking_up import take_up
+from interlock.runtime.recovery.known_tasks import WhenInterrupted
+from interlock.runtime.recovery.restore import restore_run
 from interlock.runtime.shell import Shell, ended_by
 from interlock.runtime.signals import Signals, error_for
 
@@ -84,8 +84,8 @@ class Lifecycle:
         await self._coroutines.open(self._task_group_crashed)
         backends = self._ports.backends(shell.loop, self._coroutines, self._orphaned)
         shell.attempts.open(backends, self._ports.workspaces(shell.workspace.root))
-        if shell.remembered is not None and shell.remembered.past is not None:
-            take_up(shell, shell.remembered.past, self._when_interrupted)
+        if shell.known_tasks is not None and shell.known_tasks.past is not None:
+            restore_run(shell, shell.known_tasks.past, self._when_interrupted)
         for orphan, claims in orphans_in(shell.workspace.root):
             shell.take_in(s.Occupy(orphan.name, claims))
             orphan.watch(partial(self._vacated, orphan.name))
@@ -157,7 +157,7 @@ class Lifecycle:
         shell = self.shell
         if shell.broken is not None or shell.suspended:
             return
-        if shell.remembered is not None and shell.remembered.unbound:
+        if shell.known_tasks is not None and shell.known_tasks.unbound:
             # The program failed before it had submitted all unfinished tasks again, so the run
             # stays open for them. The others must not be cancelled for that: an outcome is final.
             shell.suspend()
@@ -194,7 +194,7 @@ class Lifecycle:
     async def _finish(self, alive: list[str]) -> asyncio.CancelledError | None:
         """Let followers of the run end, once everything that happened is in the journal."""
         shell = self.shell
-        unbound = () if shell.remembered is None else shell.remembered.unbound
+        unbound = () if shell.known_tasks is None else shell.known_tasks.unbound
         if unbound:
             shell.log.unbound(unbound)
         elif not shell.events.finished and not shell.suspended:
@@ -212,7 +212,7 @@ class Lifecycle:
 
     async def call_off(self, error: BaseException) -> None:
         """Release everything after a failed start. A run that was to be resumed stays open."""
-        remembered = self.shell.remembered
+        remembered = self.shell.known_tasks
         if remembered is not None and remembered.past is not None:
             self.shell.suspend()
         await self.end(error)

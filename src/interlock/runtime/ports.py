@@ -20,7 +20,7 @@ from interlock.journal.memory import MemoryJournal
 from interlock.journal.port import Journal
 from interlock.journal.sqlite import SqliteJournal
 from interlock.runtime.machine import LoadMeter, Machine
-from interlock.runtime.recovery.sweeping import sweep_leftovers
+from interlock.runtime.recovery.orphan_processes import end_orphans
 
 Orphaned = Callable[[int], None]
 """Called, on any thread, when an attempt is gone and its event loop has been closed."""
@@ -59,7 +59,7 @@ class Ports:
     """The journal of a run without a file."""
     open_journal: Callable[..., SqliteJournal] = SqliteJournal
     """The journal of a run with a file."""
-    sweep: Callable[[SqliteJournal, Path], Awaitable[None]] = sweep_leftovers
+    sweep: Callable[[SqliteJournal, Path], Awaitable[None]] = end_orphans
     """Sees to it that nothing is left of agents that an earlier coordinator has started."""
     load: Callable[[], LoadMeter] = Machine
     """Measures the load of the machine; made on first use."""

@@ -23,7 +23,7 @@ from interlock.runtime.claim_paths import WorkspacePaths
 from interlock.runtime.kernel_driver import KernelDriver
 from interlock.runtime.limits.rates import Rates
 from interlock.runtime.loop_thread import LoopThread
-from interlock.runtime.recovery.remembered import Remembered
+from interlock.runtime.recovery.known_tasks import KnownTasks
 
 
 class Question(NamedTuple):
@@ -59,7 +59,7 @@ class RequestRun(KernelDriver, Protocol):
     @property
     def rates(self) -> Rates: ...
     @property
-    def remembered(self) -> Remembered | None: ...
+    def known_tasks(self) -> KnownTasks | None: ...
 
 
 class RateUse:
@@ -261,7 +261,7 @@ class AttemptRequests:
 
         Or to this attempt, when it had just stopped waiting.
         """
-        remembered = self._run.remembered
+        remembered = self._run.known_tasks
         before = [] if remembered is None else remembered.answers(requester.task.id)
         for answers in (before, self._unheard.get(requester, [])):
             for index, (asked, answer) in enumerate(answers):

@@ -32,15 +32,15 @@ from interlock.runtime.limits.options import MaxParallel, check_gate, parse_limi
 from interlock.runtime.loop_thread import LoopThread
 from interlock.runtime.ports import Ports
 from interlock.runtime.project import ProjectAgents, options_of, tasks_of
-from interlock.runtime.recovery.origin import (
+from interlock.runtime.recovery.known_tasks import WhenChanged, WhenInterrupted
+from interlock.runtime.recovery.open_run import (
     Durable,
-    Origin,
+    OpenedRun,
     Unserializable,
-    fresh_run_id,
     in_memory,
+    new_run_id,
     on_disk,
 )
-from interlock.runtime.recovery.remembered import WhenChanged, WhenInterrupted
 from interlock.runtime.requests import Question
 from interlock.runtime.shell import RunSettings, Shell
 from interlock.runtime.submission.parent import Parent
@@ -150,7 +150,7 @@ class Runtime(Submitting):
         self._kernel = self._make_kernel()  # at once: it has the errors for impossible options
         self._agents: ProjectAgents | None = None
         self._lifecycle: Lifecycle | None = None
-        self.run_id = fresh_run_id(self._ports)
+        self.run_id = new_run_id(self._ports)
         """The id of this run, or of the run that is resumed: readable, and never used twice."""
 
     @classmethod
@@ -202,7 +202,7 @@ class Runtime(Submitting):
     ) -> None:
         await self._running().end(error)
 
-    async def _origin(self) -> Origin:
+    async def _origin(self) -> OpenedRun:
         if self._journal is None:
             return in_memory(self.run_id, self._durable, self._ports)
         return await on_disk(
@@ -359,7 +359,7 @@ class Runtime(Submitting):
     @property
     def unsubmitted(self) -> tuple[str, ...]:
         """Unfinished tasks of a resumed run that have not been submitted again."""
-        remembered = self._shell.remembered
+        remembered = self._shell.known_tasks
         return () if remembered is None else remembered.unbound
 
     def history(self, agent: Any, label: str = "") -> Estimate | None:

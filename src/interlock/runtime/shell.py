@@ -95,7 +95,7 @@ from interlock.runtime.loop_thread import LoopThread
 from interlock.runtime.outcomes import OutcomeBuilder
 from interlock.runtime.ports import Ports
 from interlock.runtime.project import ProjectAgents
-from interlock.runtime.recovery.origin import Origin
+from interlock.runtime.recovery.open_run import OpenedRun
 from interlock.runtime.requests import AttemptRequests
 from interlock.runtime.run_clock import KernelTimer, RunClock
 from interlock.runtime.submission.batch import TaskBatch
@@ -128,7 +128,9 @@ class Shell:
     through narrow protocols. No other module assigns to an attribute of the shell or of its parts.
     """
 
-    def __init__(self, kernel: Kernel, origin: Origin, ports: Ports, settings: RunSettings) -> None:
+    def __init__(
+        self, kernel: Kernel, origin: OpenedRun, ports: Ports, settings: RunSettings
+    ) -> None:
         self.loop = asyncio.get_running_loop()
         self.loop_thread = LoopThread(self.loop, self._in_one_turn)
         self.clock = RunClock(self.loop, origin.epoch, origin.elapsed)
@@ -139,7 +141,7 @@ class Shell:
         self.journal = origin.journal
         self.disk = origin.disk
         """The journal, if it outlives the process."""
-        self.remembered = origin.remembered
+        self.known_tasks = origin.known_tasks
         """What the journal knows of earlier runs, if it outlives the process."""
         self.passed_over = origin.passed_over
         self.redaction = origin.redaction
@@ -153,7 +155,7 @@ class Shell:
         )
         self.tasks = TaskTable(
             settings.max_outcomes,
-            origin.remembered,
+            origin.known_tasks,
             kernel.has_ended,
             self.attempts.is_alive,
             partial(is_stored, origin.disk),

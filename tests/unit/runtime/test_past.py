@@ -14,7 +14,7 @@ from interlock.model.event import Event, Kind
 from interlock.model.outcome import ErrorRecord, Outcome, State
 from interlock.model.task import Task
 from interlock.model.usage import Usage
-from interlock.runtime.recovery.remembered import fold_run, kernel_past
+from interlock.runtime.recovery.known_tasks import fold_run, kernel_past
 from interlock.runtime.turn import Together
 
 ERROR = ErrorRecord("OSError", "busy")

@@ -18,7 +18,7 @@ from interlock.model.template import Template
 from interlock.runtime.handle import Handle, HandleRun, Submission
 from interlock.runtime.outcomes import OutcomeBuilder
 from interlock.runtime.output import as_type
-from interlock.runtime.recovery.remembered import Remembered
+from interlock.runtime.recovery.known_tasks import KnownTasks
 from interlock.runtime.requests import AttemptRequests
 from interlock.runtime.submission.parent import Parent, plain
 from interlock.runtime.submission.preparation import Preparation
@@ -38,7 +38,7 @@ class BatchRun(HandleRun, Protocol):
     @property
     def outcomes(self) -> OutcomeBuilder: ...
     @property
-    def remembered(self) -> Remembered | None: ...
+    def known_tasks(self) -> KnownTasks | None: ...
     @property
     def disk(self) -> SqliteJournal | None: ...
 
@@ -80,8 +80,8 @@ class TaskBatch:
             if isinstance(again, Handle):
                 return again
             task = again
-        elif run.remembered is not None:
-            task = run.remembered.as_known(task)
+        elif run.known_tasks is not None:
+            task = run.known_tasks.as_known(task)
         # A task that was renamed or reprioritized above is another task than the prepared one.
         if not isinstance(given, Prepared) or task is not given.task:
             given = run.preparation.prepare(task, self._claims)
@@ -99,7 +99,7 @@ class TaskBatch:
 
     def _handle(self, prepared: Prepared, task: Task) -> Handle[Any]:
         resolved, spec = prepared
-        remembered = self._run.remembered
+        remembered = self._run.known_tasks
         found = None if remembered is None else remembered.find(resolved)
         if isinstance(found, Outcome):
             outcome = as_type(found, task.output)
@@ -145,10 +145,10 @@ class TaskBatch:
             # some of these tasks already, but that is carried out at the end of the turn.
             run.tasks.add(fresh)
         run.tasks.bind_keys(self._keys)
-        if run.remembered is not None:
-            self._bring(run.remembered)
+        if run.known_tasks is not None:
+            self._bring(run.known_tasks)
 
-    def _bring(self, remembered: Remembered) -> None:
+    def _bring(self, remembered: KnownTasks) -> None:
         """The program has submitted tasks that the journal may know."""
         run = self._run
         for handle in (*self._fresh, *self._recalled):
@@ -160,7 +160,7 @@ class TaskBatch:
 
     def _remaining(self, deadline: float | None) -> float | None:
         """The time that a group has left: a resume does not start it anew."""
-        remembered = self._run.remembered
+        remembered = self._run.known_tasks
         if deadline is None or remembered is None:
             return deadline
         until = remembered.group_until(each.task for each in self._fresh)
@@ -216,8 +216,8 @@ def _is_done(run: BatchRun, earlier: Handle[Any], task: Task) -> bool:
     if earlier.outcome is None or not earlier.outcome.succeeded:
         return False
     again = task.replace(id=earlier.task.id, claims=earlier.task.claims)
-    if earlier._call_spec is None and run.remembered is not None:
+    if earlier._call_spec is None and run.known_tasks is not None:
         # It was restored from the journal, which knows only the name of its agent.
-        return run.remembered.is_same(again) is True
+        return run.known_tasks.is_same(again) is True
     codec = Codec()
     return codec.task(earlier.task)[1] == codec.task(again)[1]

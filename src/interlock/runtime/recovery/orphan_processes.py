@@ -24,7 +24,7 @@ PATIENCE = 5.0
 _PAUSE = 0.02
 
 
-async def sweep_leftovers(disk: SqliteJournal, workspace: Path) -> None:
+async def end_orphans(disk: SqliteJournal, workspace: Path) -> None:
     """Wait until nothing is left of them, and end what nobody watches any more."""
     free = await _is_free(disk)
     runs = [run for run in disk.read.runs() if run.is_open and disk.read.last(run)]

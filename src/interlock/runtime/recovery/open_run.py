@@ -21,9 +21,9 @@ from interlock.model.redaction import Redaction
 from interlock.model.task import Task
 from interlock.runtime.ports import Ports
 from interlock.runtime.recorded_types import RECORDED_TYPES
-from interlock.runtime.recovery.remembered import (
+from interlock.runtime.recovery.known_tasks import (
     Done,
-    Remembered,
+    KnownTasks,
     WhenChanged,
     WhenInterrupted,
     fold_run,
@@ -44,7 +44,7 @@ class Durable(NamedTuple):
     """What the paths of a run are relative to: elsewhere they name other files."""
 
 
-class Origin(NamedTuple):
+class OpenedRun(NamedTuple):
     """A run and its record."""
 
     run_id: str
@@ -53,7 +53,7 @@ class Origin(NamedTuple):
     """When the run began, in seconds since 1970."""
     elapsed: float = 0.0
     """How long ago that was."""
-    remembered: Remembered | None = None
+    known_tasks: KnownTasks | None = None
     first_token: int = 1
     disk: SqliteJournal | None = None
     """The journal, if it outlives the process."""
@@ -63,16 +63,16 @@ class Origin(NamedTuple):
     """An unfinished run that was not asked for."""
 
 
-def fresh_run_id(ports: Ports) -> str:
+def new_run_id(ports: Ports) -> str:
     """A name for a run: readable, and never used twice."""
     at = datetime.fromtimestamp(ports.wall(), UTC)
     return f"{at:%Y%m%d-%H%M%S}-{ports.chance.getrandbits(32):08x}"
 
 
-def in_memory(run_id: str, options: Durable, ports: Ports) -> Origin:
+def in_memory(run_id: str, options: Durable, ports: Ports) -> OpenedRun:
     """A new run that nobody will take up."""
     redaction = Redaction(options.secrets)
-    return Origin(run_id, ports.journal(), ports.wall(), redaction=redaction)
+    return OpenedRun(run_id, ports.journal(), ports.wall(), redaction=redaction)
 
 
 async def on_disk(
@@ -82,7 +82,7 @@ async def on_disk(
     options: Durable,
     ports: Ports,
     on_trouble: Callable[[Exception | None], None],
-) -> Origin:
+) -> OpenedRun:
     """A run in a journal on disk: a new one, or what `resume` names."""
     journal = ports.open_journal(
         path,
@@ -130,7 +130,7 @@ def is_whole(outcome: Outcome[Any]) -> bool:
 
 async def _begin(
     journal: SqliteJournal, run_id: str, former: Run | None, options: Durable, ports: Ports
-) -> Origin:
+) -> OpenedRun:
     now = ports.wall()
     inherits = None if former is None else former.id
     inherited = _successes(journal.read, inherits)
@@ -142,7 +142,7 @@ async def _begin(
     await journal.begin(run_id, now, inherits=inherits, options=kept)
     remembered = _remembered(journal, options, None, inherited)
     redaction = journal.codec.redaction
-    return Origin(run_id, journal, now, 0.0, remembered, token, journal, redaction, passed_over)
+    return OpenedRun(run_id, journal, now, 0.0, remembered, token, journal, redaction, passed_over)
 
 
 def _successes(read: Reader, run: str | None) -> dict[str, Done]:
@@ -170,7 +170,7 @@ def _chain(read: Reader, run: str | None) -> Iterator[Run]:
         run = former.inherits
 
 
-async def _take_up(journal: SqliteJournal, run: Run, options: Durable, ports: Ports) -> Origin:
+async def _take_up(journal: SqliteJournal, run: Run, options: Durable, ports: Ports) -> OpenedRun:
     # All of it is read before anything is written: what cannot be read stays as it is.
     past = fold_run(run.started_at, journal.read.all_events(run))
     for row in journal.read.tasks(run):
@@ -181,14 +181,14 @@ async def _take_up(journal: SqliteJournal, run: Run, options: Durable, ports: Po
     await journal.begin(run.id, run.started_at)
     first_token = max(past.last_token, journal.read.last_token()) + 1
     redaction = journal.codec.redaction
-    return Origin(
+    return OpenedRun(
         run.id, journal, run.started_at, elapsed, remembered, first_token, journal, redaction
     )
 
 
 def _remembered(
     journal: SqliteJournal, options: Durable, past: RunState | None, inherited: dict[str, Done]
-) -> Remembered:
+) -> KnownTasks:
     def fingerprint(task: Task) -> str:
         return journal.codec.task(task)[1]
 
@@ -196,7 +196,7 @@ def _remembered(
         success = journal.read.success(key)
         return success.outcome if success is not None and is_whole(success.outcome) else None
 
-    return Remembered(
+    return KnownTasks(
         fingerprint,
         past,
         inherited,

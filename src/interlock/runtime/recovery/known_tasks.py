@@ -55,7 +55,7 @@ class Done(NamedTuple):
     outcome: Outcome[Any]
 
 
-class Remembered:
+class KnownTasks:
     """Open tasks, outcomes and keys of earlier coordinators.
 
     `past` is that of the run that is taken up, `inherited` the successes of a closed run that this

@@ -14,11 +14,11 @@ from interlock.model.event import Kind
 from interlock.model.outcome import ErrorRecord, Outcome, State
 from interlock.model.throttled import OpenBreaker
 from interlock.runtime.handle import Handle, Submission
-from interlock.runtime.recovery.remembered import CUT_OFF_AT_MOST, WhenInterrupted
+from interlock.runtime.recovery.known_tasks import CUT_OFF_AT_MOST, WhenInterrupted
 from interlock.runtime.shell import Shell
 
 
-def take_up(shell: Shell, past: RunState, when_interrupted: WhenInterrupted) -> None:
+def restore_run(shell: Shell, past: RunState, when_interrupted: WhenInterrupted) -> None:
     """Bring the kernel to where the run was; what is unfinished waits for the program to bring it.
 
     Attempts that were cut off are over: whatever they ran in ended with their coordinator.
