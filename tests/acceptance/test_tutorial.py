@@ -47,7 +47,7 @@ def _stable(shown: str) -> str:
     shown = re.sub(r"CPU +(\d+ %|unknown)", "CPU 0 %", shown)
     shown = re.sub(r"memory +[\d.]+ of [\d.]+ GB", "memory 0 of 0 GB", shown)
     shown = re.sub(r" +expected to clear in .*", "", shown)  # unless that was some time ago
-    shown = re.sub(r"  ·  .* as fast as one by one", "", shown)
+    shown = re.sub(r"  ·  .* as fast as one after another", "", shown)
     return " ".join(shown.split())
 
 
