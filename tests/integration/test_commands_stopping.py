@@ -29,7 +29,8 @@ from interlock import Runtime, State, command
 from interlock.execution.backend import Launched
 from interlock.execution.commands import launch as command_launch
 from interlock.execution.processes import process_backend
-from interlock.execution.processes.sweep import sweep
+from interlock.execution.processes.containment import Cgroup
+from interlock.execution.processes.sweep import find_running, sweep
 from interlock.system.process_table import children, members, start_ticks
 from tests.integration.command_world import (
     HOLDING,
@@ -387,3 +388,25 @@ async def test_four_seconds_are_what_a_supervisor_is_told_at_most() -> None:
     assert told == [4, 4, 4, 0.5, 0]
     for timer in backend._last_resorts.values():
         timer.cancel()
+
+
+@pytest.mark.skipif(not command_launch.works("cgroup"), reason="there is no cgroup to be had here")
+def test_a_process_that_hides_its_variables_is_found_by_its_cgroup(pipes: Pipes) -> None:
+    """Neither its pid nor a variable of it is known: a sweep waits for it all the same."""
+    group = Cgroup()
+    join = f"echo 0 >{group.path}/cgroup.procs"
+    try:
+        with subprocess.Popen(
+            ["sh", "-c", f"{join}; exec 9>{pipes.held}; echo; exec sleep 1000"],
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        ) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            lost = Launched(0, 0, "cgroup", group.path)
+            assert find_running([lost]) == [process.pid]
+            assert sweep([lost]) == []
+            assert not pipes.is_anybody_left()
+    finally:
+        group.remove()
+    assert not os.path.exists(group.path)

@@ -30,7 +30,8 @@ def find_running(
     if sys.platform != "linux":
         return []
     spared, wanted = _ancestors(), _ProcessFilter(launched, marks)
-    return [pid for pid, _, group in living() if pid not in spared and wanted.matches(pid, group)]
+    found = [pid for pid, _, group in living() if pid not in spared and wanted.matches(pid, group)]
+    return found or _in_cgroups(launched)
 
 
 def sweep(
@@ -54,15 +55,17 @@ def sweep(
         for each in launched:
             _kill_cgroup(each.cgroup)
         held = dict(_hold(wanted))
+        # A process that has hidden its marks is known by its cgroup alone.
+        hidden = [] if held else _in_cgroups(launched)
         try:
-            if not held:
+            if not held and not hidden:
                 break
             for opened in held.values():
                 with suppress(ProcessLookupError, PermissionError):
                     signal.pidfd_send_signal(opened, signal.SIGKILL)
             _wait(held.values())
             if until is not None and time.monotonic() >= until:
-                return list(held)
+                return list(held) or hidden
         finally:
             for opened in held.values():
                 os.close(opened)
@@ -156,13 +159,25 @@ def _wait(held: Collection[int]) -> None:
     for each in held:
         poll.register(each, select.POLLIN)
     left, until = len(held), time.monotonic() + _PAUSE
-    while left and (pause := until - time.monotonic()) > 0:
+    while (pause := until - time.monotonic()) > 0:
         for each, _ in poll.poll(pause * 1000):
             poll.unregister(each)
             left -= 1
+            if not left:
+                return
 
 
 def _kill_cgroup(path: str) -> None:
     if path:
         with suppress(OSError), open(f"{path}/cgroup.kill", "w", encoding="ascii") as file:
             file.write("1")
+
+
+def _in_cgroups(launched: Collection[Launched]) -> list[int]:
+    """Return the processes in the cgroups of these, dead ones left out as the kernel does."""
+    found: list[int] = []
+    for each in launched:
+        for folder, _, _ in os.walk(each.cgroup) if each.cgroup else ():
+            with suppress(OSError), open(f"{folder}/cgroup.procs", encoding="ascii") as file:
+                found += map(int, file)
+    return found
