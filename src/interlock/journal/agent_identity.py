@@ -1,13 +1,14 @@
-"""Who an agent is, in the same words in every process: its name, and what it is made of.
+"""The identity of an agent, the same in every process: its name and its settings.
 
-Two agents of one name that would do different work must not be taken for each other when a run is
-resumed. So what an agent was made with counts: the arguments of a partial, the fields of a
-dataclass, defaults, the variables a function has from outside, the object of a bound method.
+Two agents of one name that would do different work must not be mistaken for each other when a run
+is resumed. So the settings of an agent count: the arguments of a partial, the fields of a
+dataclass, defaults, the variables of a closure, the object of a bound method.
 
-What changes while an agent works must not count, or it would be another one after a restart. So
-of variables and of objects without a known shape only constants are looked at, and each agent only
-when this process sees it first. Of such objects it is their texts that count, not their numbers:
-those are counters, process ids and open files as often as not. A dataclass says what it is made of.
+State that changes while an agent works must not count, or the agent would be another one after a
+restart. So only constants are taken from closures and from objects of unknown shape, and each agent
+is examined once, when this process first sees it. Of objects of unknown shape, texts count and
+numbers do not: those are often counters, process ids or file descriptors. A dataclass declares its
+fields, so all of them count.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ from interlock.journal.schema.user_types import name_of
 from interlock.model.command import Command
 
 if TYPE_CHECKING:
-    from interlock.journal.schema.codec import Walk
+    from interlock.journal.schema.encoding import Walk
 
 NOT_STORED = RECORDS["not_stored"].tag
 _WRAPPED = 20
-"""So many wrappers around an agent are looked into, and so many objects in each other."""
+"""How many wrappers around an agent are opened, and how deep objects are examined."""
 _CONSTANTS = (str, int, bytes, type(None), PurePath, Enum)
-"""Numbers with a fraction are left out: they are times, mostly, and other ones after a restart."""
+"""Floats are left out: most of them are times, which differ after a restart."""
 
 _seen: dict[int, tuple[weakref.ref[Any], Any]] = {}
-"""What agents were made of when they were seen first, by `id()`: not all of them have a hash."""
+"""The settings of agents when they were first seen, by `id()`: not every agent has a hash."""
 
 
 def agent_name(agent: Any) -> str:
-    """Who an agent is."""
+    """The name of an agent: `module:qualified name`, or the name that it was given."""
     if type(agent) is FunctionType:
         return name_of(agent)
     for _ in range(_WRAPPED):
@@ -56,9 +57,9 @@ def agent_name(agent: Any) -> str:
 
 
 def _wrapped(agent: Any) -> Any:
-    """What a partial or an agent for a process calls; None for all else.
+    """What a partial or an agent for a process calls; None for anything else.
 
-    By type and not by attribute: there are objects that have every attribute one asks for.
+    By type and not by attribute: a mock, for example, has every attribute.
     """
     kind = type(agent)
     if issubclass(kind, functools.partial):
@@ -69,7 +70,7 @@ def _wrapped(agent: Any) -> Any:
 
 
 def settings(walk: Walk, agent: Any) -> Any:
-    """What else makes an agent than its name, as a tree; None for a plain function or a class."""
+    """What makes an agent besides its name, as a tree; None for a plain function or a class."""
     return _made_of(walk, agent, _WRAPPED)
 
 
@@ -80,7 +81,7 @@ def _made_of(walk: Walk, agent: Any, deeper: int) -> Any:
         agent.__defaults__ or agent.__kwdefaults__ or agent.__closure__
     ):
         return None
-    if type(agent) is MethodType:  # made anew each time it is asked for
+    if type(agent) is MethodType:  # a new object at each access
         return [_made_of(walk, agent.__self__, deeper - 1), _made_of(walk, agent.__func__, deeper)]
     known = _seen.get(id(agent))
     if known is not None and known[0]() is agent:
@@ -145,7 +146,7 @@ def _is_set(cell: Any) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def _assigned(code: CodeType) -> frozenset[str]:
-    """The outer variables that a function sets itself: they say what it did, not what it is."""
+    """The closure variables that a function assigns: they are its state, not its settings."""
     return frozenset(
         each.argval for each in dis.get_instructions(code) if each.opname == "STORE_DEREF"
     )
@@ -157,7 +158,7 @@ def _parts(walk: Walk, named: dict[str, Any], deeper: int) -> Any:
 
 
 def _part(walk: Walk, value: Any, deeper: int) -> Any:
-    """What a part says of who an agent is; None if it may change, or says nothing."""
+    """What a part contributes to the identity; None if it may change, or contributes nothing."""
     kind = type(value)
     if kind is tuple or kind is frozenset:
         parts = [_part(walk, each, deeper) for each in value]

@@ -1,4 +1,4 @@
-"""What is written together: all of it or, if anything fails, nothing."""
+"""What is written in one transaction: all of it or, if anything fails, nothing."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 from interlock.journal.disk import Disk
 
 _AT_ONCE = 64
-"""Rows in one statement. Python gives up its lock for each statement, and with a busy event loop
-it may wait milliseconds until it has it back."""
+"""Rows in one statement. Python releases its lock for each statement; with a busy event loop it may
+wait milliseconds to get it back."""
 
 Values = Sequence[Any]
 
 
 class Batch:
-    """What somebody wants written, and the files that have to be there before."""
+    """Rows and statements to write, and the files that have to exist before them."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
@@ -27,20 +27,20 @@ class Batch:
         self._statements: list[tuple[str, Values]] = []
 
     def add(self, query: str, values: Values = ()) -> None:
-        """A statement of its own."""
+        """Add a statement."""
         self._statements.append((query, values))
 
     def apply(self, disk: Disk, connection: sqlite3.Connection) -> None:
-        """Inside the transaction."""
+        """Execute the statements, inside the transaction."""
         for query, values in self._statements:
             disk.execute(connection, query, values)
 
     def afterwards(self, connection: sqlite3.Connection, just_written: Collection[str]) -> None:
-        """When it is there for good."""
+        """Called once the transaction is durable."""
 
 
 def apply(batches: Sequence[Batch], disk: Disk, connection: sqlite3.Connection) -> None:
-    """Carry out several batches in a transaction."""
+    """Execute several batches in one transaction."""
     together: dict[str, list[Values]] = {}
     for batch in batches:
         for query, rows in batch.rows.items():
@@ -63,6 +63,6 @@ def _insert(query: str, rows: Sequence[Values], disk: Disk, connection: sqlite3.
 
 @cache
 def _sized(query: str, rows: int, columns: int) -> str:
-    """The query for so many rows. There are a few sizes only, so SQLite knows the statements."""
+    """The query for this many rows. There are few sizes, so SQLite has the statements prepared."""
     row = "(" + ", ".join("?" * columns) + ")"
     return query.format(rows=", ".join([row] * rows))

@@ -1,4 +1,4 @@
-"""Where the journal touches the disk. Faults in tests are planted here, and only here."""
+"""Every access of the journal to the disk. Tests inject faults here, and only here."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 
 
 class Disk:
-    """The real one."""
+    """The real disk."""
 
     def synchronous(self, durability: str) -> str:
-        """SQLite's word for a durability."""
+        """The value of SQLite's `synchronous` for a durability."""
         return durability.upper()
 
     def write_file(self, path: Path, data: bytes) -> None:
-        """Write a file so that it is there as a whole or not at all, whatever happens."""
+        """Write a file atomically: it exists as a whole or not at all, even after a crash."""
         partial = path.with_name(f".{path.name}.partial")
         try:
             with open(partial, "wb") as file:
@@ -33,13 +33,13 @@ class Disk:
         self.sync_path(path.parent)
 
     def make_folder(self, folder: Path) -> None:
-        """Make a folder that is still there after a power cut."""
+        """Make a folder that survives a power cut."""
         if not folder.is_dir():
             folder.mkdir(parents=True, exist_ok=True)
             self.sync_path(folder.parent)
 
     def sync_path(self, path: Path) -> None:
-        """Wait until a file or folder is on the disk."""
+        """Flush a file or folder to the disk."""
         opened = os.open(path, os.O_RDONLY)
         try:
             self.sync(opened)
@@ -47,15 +47,15 @@ class Disk:
             os.close(opened)
 
     def sync(self, opened: int) -> None:
-        """Wait for the disk."""
+        """Flush an open file to the disk."""
         os.fsync(opened)
 
     def execute(
         self, connection: sqlite3.Connection, query: str, values: Sequence[Any] = ()
     ) -> None:
-        """One statement of a transaction."""
+        """Execute one statement of a transaction."""
         connection.execute(query, values)
 
     def commit(self, connection: sqlite3.Connection) -> None:
-        """The moment from which on it is there for good."""
+        """Commit the transaction. What it wrote is durable from here on."""
         connection.execute("COMMIT")

@@ -1,7 +1,7 @@
-"""Large data lives in files beside the journal, named by what is in them.
+"""Large data is kept in files beside the journal, each named by the hash of its content.
 
-So a file that is written twice is the same file, a reader sees at once whether it is damaged, and
-one that no row names (a crash came between file and row) can be removed at any time.
+So writing the same data twice makes one file, a reader can tell whether a file is damaged, and a
+file that no row refers to (a crash came between file and row) can be removed at any time.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from pathlib import Path
 from interlock.journal.disk import Disk
 
 LARGE = 64 * 1024
-"""What is longer than this, in bytes, goes to a file."""
+"""Data longer than this, in bytes, goes to a file."""
 
 
 class Damaged(Exception):
-    """Something is not as it was written."""
+    """The data is not what was written."""
 
 
 class Files:
-    """The folder of one journal."""
+    """The folder with the files of one journal."""
 
     def __init__(self, journal: Path, disk: Disk) -> None:
         self.folder = journal.with_name(journal.name + ".files")
         self._disk = disk
 
     def write(self, name: str, data: bytes) -> None:
-        """Keep data under the name that `name_of` gave it."""
+        """Write data under the name that `name_of` gave it."""
         path = self.folder / name
         if not path.exists():
             self._disk.make_folder(self.folder)
             self._disk.write_file(path, data)
 
     def read(self, name: str) -> bytes:
-        """What was written under a name."""
+        """The data of a file; raises Damaged."""
         try:
             data = (self.folder / name).read_bytes()
         except OSError as error:
@@ -46,7 +46,7 @@ class Files:
         return data
 
     def remove_all_but(self, names: Collection[str]) -> int:
-        """Remove what no row names; how many there were."""
+        """Remove all files but these; returns how many were removed."""
         if not self.folder.is_dir():
             return 0
         removed = 0

@@ -1,4 +1,4 @@
-"""Following a run from another process: looking four times a second, and never more often."""
+"""Follow a run from another process: poll the journal, at most four times a second."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from interlock.journal.reader import PAGE, Reader, Run
 from interlock.model.event import Event
 
 PAUSE = 0.25
-"""Seconds between two looks, unless the last one found more than a page."""
+"""Seconds between two polls, unless the last one found a full page."""
 
 
 def follow(
     reader: Reader, run: Run, since: int = 0, stop: threading.Event | None = None
 ) -> Iterator[Event]:
-    """The events of a run after a number, those to come included; ends with the run.
+    """The events of a run after a number, including those to come; ends when the run ends.
 
-    A run that was cut off never ends by itself: set `stop`, from another thread, to end earlier.
+    An interrupted run never ends by itself: set `stop`, from another thread, to end earlier.
     """
     stop = stop or threading.Event()
     while True:
@@ -33,7 +33,7 @@ def follow(
 
 
 async def follow_async(reader: Reader, run: Run, since: int = 0) -> AsyncIterator[Event]:
-    """The same on an event loop. Stop by not asking for more."""
+    """The same on an event loop. To stop, leave the iteration."""
     while True:
         page, over = _look(reader, run, since)
         for event in page:
@@ -47,6 +47,6 @@ async def follow_async(reader: Reader, run: Run, since: int = 0) -> AsyncIterato
 
 
 def _look(reader: Reader, run: Run, since: int) -> tuple[list[Event], bool]:
-    # In this order: events may come between the two looks, but none after the end of the run.
+    # In this order: events may come between the two queries, but none after the end of the run.
     over = not reader.run(run.id).is_open
     return reader.events(run, since, PAGE), over

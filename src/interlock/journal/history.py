@@ -1,4 +1,4 @@
-"""How long agents took: what feeds an estimate where a task brings none."""
+"""How long agents took: the estimate for tasks that have none of their own."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 KEPT = 10_000
-"""So many pairs of agent and label are remembered, those used last: a label may be any text."""
+"""How many pairs of agent and label are kept, the latest ones: a label may be any text."""
 
 
 class Estimate(NamedTuple):
-    """What the successful attempts of an agent took, in seconds."""
+    """How long the successful attempts of an agent took, in seconds."""
 
     n: int
     mean: float
@@ -20,17 +20,17 @@ class Estimate(NamedTuple):
 
 
 def estimate(n: int, mean: float, m2: float) -> Estimate:
-    """From what the table keeps: count, mean, and sum of squared deviations."""
+    """The estimate from what the table keeps: count, mean, and sum of squared deviations."""
     return Estimate(n, mean, math.sqrt(max(0.0, m2) / (n - 1)) if n > 1 else 0.0)
 
 
 def labels_of(labels: Mapping[str, str]) -> list[str]:
-    """Under which labels an attempt counts: under none, which is all of them, and each of its."""
+    """The labels under which an attempt counts: the empty one, for all attempts, and its own."""
     return ["", *(f"{name}={value}" for name, value in labels.items())]
 
 
 class Samples:
-    """Durations that go into the table together (Welford's way of adding one at a time)."""
+    """Durations that go into the table together, added one at a time (Welford)."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, str], tuple[int, float, float, float]] = {}

@@ -1,4 +1,4 @@
-"""A journal that ends with the process, and keeps only the latest events."""
+"""A journal in memory, which keeps only the latest events."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KEPT = 100_000
 
 
 class MemoryRecords:
-    """Data by key that ends with the process."""
+    """Records in memory."""
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}
@@ -25,7 +25,7 @@ class MemoryRecords:
         return iter(copy.deepcopy(sorted(self._values.items())))
 
     async def put(self, key: str, value: Any) -> None:
-        # Text cannot change, and much of what is kept is text.
+        # Text is immutable, and most of what is kept is text.
         flat = type(value) is tuple and all(type(each) is str for each in value)
         self._values[key] = value if flat else copy.deepcopy(value)
 
@@ -34,12 +34,12 @@ class MemoryRecords:
 
 
 class MemoryJournal:
-    """Holds at least the last `kept` events: a run without end must not fill the memory."""
+    """Holds at least the last `kept` events, so that an endless run does not fill the memory."""
 
     def __init__(self, kept: int = KEPT) -> None:
         self._kept = kept
         self._turns: deque[tuple[int, Sequence[Event]]] = deque()
-        """With the number of the last event of each."""
+        """The events of each turn, with the number of the last one."""
         self._held = 0
         self._records: dict[str, MemoryRecords] = {}
         self._last = 0
@@ -58,7 +58,7 @@ class MemoryJournal:
             first = self._turns[0][1][0]
             found.append(Event(first.number - 1, first.at, Kind.MISSED, "", {"events": missed}))
             number += missed
-        # From the end: that is where readers are, and a deque is quick there.
+        # From the end: that is where readers are, and where a deque is fast.
         wanted: list[Sequence[Event]] = []
         for last, events in reversed(self._turns):
             if last <= number:

@@ -1,4 +1,4 @@
-"""Durable records by namespace: what the systems keep beside the story of their runs."""
+"""Durable records by namespace, which systems keep independently of their runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from interlock.journal.writer import Writer
 
 
 class Namespace:
-    """Values by key. Whoever has awaited `put` or `delete` can rely on it, whatever happens."""
+    """Values by key. A `put` or `delete` that has been awaited is durable."""
 
     def __init__(self, name: str, codec: Codec, writer: Writer, reader: Reader) -> None:
         codec.check_name("the name of these records", name)
@@ -24,15 +24,15 @@ class Namespace:
         self._reader = reader
 
     def get(self, key: str, otherwise: Any = None) -> Any:
-        """What was put under a key."""
+        """The value of a key."""
         return self._reader.record(self.name, key, otherwise)
 
     def items(self) -> Iterator[tuple[str, Any]]:
-        """All of them, by key."""
+        """All keys and values, in the order of the keys."""
         return self._reader.records(self.name)
 
     async def put(self, key: str, value: Any) -> None:
-        """Keep a value under a key, instead of what was there. Raises NotStorable."""
+        """Set the value of a key. Raises NotStorable."""
         batch = Batch()
         self._codec.check_name("the key of a record", key)
         text = self._codec.dumps(value, f"record {key!r}")
@@ -43,7 +43,7 @@ class Namespace:
         await self._writer.put(batch)
 
     async def delete(self, key: str) -> None:
-        """Forget a key, if it is there."""
+        """Delete a key, if it exists."""
         batch = Batch()
         batch.add(queries.DELETE_RECORD, (self.name, column(key)))
         await self._writer.put(batch)

@@ -1,4 +1,4 @@
-"""The port to whatever keeps the record of a run."""
+"""The port of the journal: what the runtime needs of whatever keeps its events."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from interlock.model.event import Event
 
 
 class Records(Protocol):
-    """Data by key, beside the runs and outliving them as far as the journal does."""
+    """Values by key. They belong to the journal and not to a run, and outlive runs as it does."""
 
     def get(self, key: str, otherwise: Any = None) -> Any: ...
 
     def items(self) -> Iterator[tuple[str, Any]]: ...
 
     async def put(self, key: str, value: Any) -> None:
-        """Keep a value; it is there for good when this returns."""
+        """Set the value of a key. It is durable when this returns."""
 
     async def delete(self, key: str) -> None:
-        """Forget a key, if it is there."""
+        """Delete a key, if it exists."""
 
 
 class Journal(Protocol):
     """An append-only list of events.
 
-    Nothing that follows from an event is done before the event is in the journal for good.
+    An event has to be durable before anything that follows from it is done.
     """
 
     def append(self, events: Sequence[Event]) -> Awaitable[None] | None:
-        """Take in what happened in one turn of the loop, as a whole.
+        """Append the events of one turn of the loop, all or none of them.
 
-        None: it is in. Otherwise it is in when the awaitable is done.
+        They are durable when the awaitable is done, or at once if there is none.
         """
 
     def since(self, number: int, most: int = 1000) -> Sequence[Event]:
-        """The events that come after this number, oldest first, at most so many.
+        """The events after this number, oldest first, at most `most` of them.
 
-        Where the next one is no longer kept, an event of kind `missed` stands in its place.
+        If the next one is no longer kept, an event of kind `missed` takes its place.
         """
 
     @property
@@ -48,4 +48,4 @@ class Journal(Protocol):
         """The records of one namespace."""
 
     def close(self) -> None:
-        """No more events will come."""
+        """Close the journal. Nothing is appended after this."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 if TYPE_CHECKING:
-    from interlock.journal.schema.codec import Encoder, Walk
+    from interlock.journal.schema.encoding import Encoder, Walk
 
 
 def _float(_: Walk, value: float) -> Any:

@@ -25,6 +25,7 @@ from interlock.journal.schema import builtin_types as everyday
 from interlock.journal.schema import outcomes, tasks
 from interlock.journal.schema import own_records as records
 from interlock.journal.schema import user_types as shapes
+from interlock.journal.schema.encoding import Encoder
 from interlock.journal.schema.names import EVENTS, FIRST_EVENT_NAMES, RECORDS, split_tag, tag_of
 from interlock.journal.schema.plain_json import as_json, in_utf8
 from interlock.journal.schema.upcasters import up_to_date
@@ -38,7 +39,6 @@ MAX_DEPTH = 100
 _LARGEST = 10**4000
 """Python neither writes nor reads much longer numbers as text."""
 
-Encoder = Callable[["Walk", Any], Any]
 _NONE: Mapping[str, type] = MappingProxyType({})
 
 
@@ -110,7 +110,7 @@ class Codec:
 
     def dumps(self, value: Any, what: str = "value") -> str:
         """The value as JSON; raises NotStorable, with the path from `what` to what cannot be."""
-        return self._text(Walk(self, lenient=False), value, what)
+        return self._text(ValueWalk(self, lenient=False), value, what)
 
     def dumps_leniently(self, value: Any) -> str:
         """The same, with the type in the place of whatever cannot be stored."""
@@ -120,13 +120,13 @@ class Codec:
             if text is not None and not (self.redaction and self.redaction.may_be_in(text)):
                 return text
         try:
-            return self._text(Walk(self, lenient=True), value, "value")
+            return self._text(ValueWalk(self, lenient=True), value, "value")
         except NotStorable as bad:
             return self.dumps(records.NotStored(bad.kind, bad.path))
 
     def task(self, task: Task) -> tuple[str, str]:
         """A task as JSON, and its fingerprint."""
-        walk = Walk(self, lenient=True)
+        walk = ValueWalk(self, lenient=True)
         try:
             tree = tasks.encode(walk, task)
         except Unstorable:  # arguments that contain themselves: the program brings them again
@@ -164,7 +164,7 @@ class Codec:
             text = as_json(tree)
         return in_utf8(tree, text)
 
-    def _text(self, walk: Walk, value: Any, what: str) -> str:
+    def _text(self, walk: ValueWalk, value: Any, what: str) -> str:
         try:
             return self._finished(walk.tree(value))
         except Unstorable as bad:
@@ -192,8 +192,8 @@ def _decoder(name: str, version: int, kind: type | None) -> Callable[[Any], Any]
     return records.decoder(name, version, kind)
 
 
-class Walk:
-    """One value on its way to JSON."""
+class ValueWalk:
+    """The walk over one value; see `Walk` for what encoders use of it."""
 
     __slots__ = ("_depth", "_encoders", "lenient", "redaction")
 

@@ -10,7 +10,7 @@ from interlock.model.outcome import ErrorRecord, Outcome, State
 from interlock.model.usage import NO_USAGE, Usage
 
 if TYPE_CHECKING:
-    from interlock.journal.schema.codec import Walk
+    from interlock.journal.schema.encoding import Walk
 
 _TAG = RECORDS["outcome"].tag
 

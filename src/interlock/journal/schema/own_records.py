@@ -21,7 +21,7 @@ from interlock.model.throttled import ClosedGate, LoadedMachine, OpenBreaker
 from interlock.model.usage import Usage
 
 if TYPE_CHECKING:
-    from interlock.journal.schema.codec import Encoder, Walk
+    from interlock.journal.schema.encoding import Encoder, Walk
 
 _UNSET = object()
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from interlock.journal.schema.codec import Walk
+    from interlock.journal.schema.encoding import Walk
 
 
 def is_model(kind: type) -> bool:

@@ -17,7 +17,7 @@ from interlock.model.claim import Claim, Mode
 from interlock.model.task import Task
 
 if TYPE_CHECKING:
-    from interlock.journal.schema.codec import Walk
+    from interlock.journal.schema.encoding import Walk
 
 _TASK = RECORDS["task"]
 _FIELDS = [

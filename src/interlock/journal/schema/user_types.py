@@ -16,7 +16,7 @@ from interlock.journal.schema import pydantic_models as models
 from interlock.journal.schema.builtin_types import SIMILAR
 
 if TYPE_CHECKING:
-    from interlock.journal.schema.codec import Encoder, Walk
+    from interlock.journal.schema.encoding import Encoder, Walk
 
 _WITH_CONTENT = (*(base for base, _ in SIMILAR), deque, bytearray)
 

@@ -1,6 +1,8 @@
-"""What the events of a run amount to: the state of a run and of its tasks, folded from its journal.
+"""How a run stands, folded from its events: the one fold of the project.
 
-Here live the records that views, the service and the control socket read (`run_facts`) and the fold
-that makes them (`run_fold`). Nothing here writes to a journal, and nothing here decides anything.
-Start reading at `run_facts.py`.
+`run_state.py` is the fold and `task_state.py` what it knows of each task. The journal fills its
+table of tasks from it (`journal/event_rows.py`), a resume restores the kernel from it
+(`runtime/recovery/`), and `run_fold.py` describes it as `run_facts.py` for views, the service and
+the control socket. Everything here is pure: events in, state out. Nothing here writes to a journal
+or decides anything. Start reading at `run_state.py`.
 """
