@@ -10,7 +10,7 @@ from interlock.journal.schema.names import RECORDS
 from interlock.kernel import instructions as do
 from interlock.kernel import stimuli as s
 from interlock.model.event import COMMAND_NAMES
-from interlock.runtime.turn import Together
+from interlock.runtime.turn import SubmissionTerms
 
 _STIMULI: dict[str, type] = {
     name: kind for kind, name in s.STIMULUS_NAMES.items() if name in RECORDS
@@ -19,7 +19,7 @@ _STIMULI: dict[str, type] = {
 
 RECORDED_TYPES: dict[str, type] = {
     **_STIMULI,
-    "submit_together": Together,
+    "submit_together": SubmissionTerms,
     "task_past": s.Past,
     "start": do.Start,
     "stop": do.Stop,

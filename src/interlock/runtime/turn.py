@@ -119,7 +119,7 @@ def _told(source: Any) -> Iterator[tuple[Kind, str, Any]]:
         yield Kind.COMMAND, getattr(source, "task_id", "") or "", source
 
 
-class Together(NamedTuple):
+class SubmissionTerms(NamedTuple):
     """The terms on which the next `size` tasks were submitted together."""
 
     size: int
@@ -131,10 +131,10 @@ class Together(NamedTuple):
     past: tuple[s.Past | None, ...]
 
 
-def _terms(stimulus: s.Submit) -> Together | None:
+def _terms(stimulus: s.Submit) -> SubmissionTerms | None:
     """None for a single task on no special terms."""
-    together = Together(len(stimulus.tasks), *stimulus[1:])
-    return None if together == _ALONE else together
+    terms = SubmissionTerms(len(stimulus.tasks), *stimulus[1:])
+    return None if terms == _DEFAULT_TERMS else terms
 
 
-_ALONE = Together(1, *s.Submit(())[1:])
+_DEFAULT_TERMS = SubmissionTerms(1, *s.Submit(())[1:])

@@ -22,7 +22,7 @@ from interlock.kernel.kernel import Kernel
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import Outcome
 from interlock.runtime.recorded_types import RECORDED_TYPES
-from interlock.runtime.turn import Together
+from interlock.runtime.turn import SubmissionTerms
 
 _REPORTS = (Kind.ENDED, Kind.ATTEMPT_EXITED)
 _DECISIONS = frozenset(
@@ -107,14 +107,14 @@ def _replayed(kernel: Kernel, stimulus: s.Stimulus, now: float) -> list[Any]:
 def _steps(events: Iterable[Event]) -> Iterator[Event | _RecordedStep]:
     """What the kernels of a run were given, and what each decided on it."""
     step: _RecordedStep | None = None
-    terms: Together | None = None
+    terms: SubmissionTerms | None = None
     queue = _EventQueue(events)
     for event in queue:
         if event.kind in _DECISIONS:
             if step is not None:  # before the first one, a run is being resumed
                 step.decided.append(_comparable(event.data))
             continue
-        if event.kind is Kind.COMMAND and isinstance(event.data, Together):
+        if event.kind is Kind.COMMAND and isinstance(event.data, SubmissionTerms):
             terms = event.data
             continue
         stimulus = _stimulus(event, terms, queue)
@@ -131,7 +131,7 @@ def _steps(events: Iterable[Event]) -> Iterator[Event | _RecordedStep]:
         yield step
 
 
-def _stimulus(event: Event, terms: Together | None, queue: _EventQueue) -> s.Stimulus | None:
+def _stimulus(event: Event, terms: SubmissionTerms | None, queue: _EventQueue) -> s.Stimulus | None:
     """The stimulus that an event stands for, with the events that belong to it; None if none."""
     if event.kind is Kind.SUBMITTED:
         if queue.next_is(Kind.REUSED):

@@ -15,7 +15,7 @@ from interlock.model.outcome import ErrorRecord, Outcome, State
 from interlock.model.task import Task
 from interlock.model.usage import Usage
 from interlock.runtime.recovery.known_tasks import fold_run, kernel_past
-from interlock.runtime.turn import Together
+from interlock.runtime.turn import SubmissionTerms
 
 ERROR = ErrorRecord("OSError", "busy")
 
@@ -131,7 +131,7 @@ def test_usage_adds_up_over_attempts() -> None:
 
 
 def test_terms_belong_to_the_tasks_that_follow_them_and_no_others() -> None:
-    terms = Together(2, "g", False, 10.0, "p", 7, ())
+    terms = SubmissionTerms(2, "g", False, 10.0, "p", 7, ())
     story = Story().asked(1, terms).submitted(1, Task("a")).submitted(1, Task("b"))
     past = story.submitted(2, Task("c")).past()
     found = {name: (known.parent, known.group_until) for name, known in past.tasks.items()}
