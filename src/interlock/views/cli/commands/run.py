@@ -208,7 +208,7 @@ def _carry_out(
 
 
 def _warn_of_wide_claims(plan: Plan, project: Project) -> None:
-    """Prompts do not say what they write: warn a user who may expect them to run side by side."""
+    """Prompts do not say what they write: warn a user that they take turns."""
     wide = {task.agent for task in plan.tasks if not project.agents[task.agent].owns}
     programs = sorted(name for name in wide if project.agents[name].command is not None)
     if programs and len(plan.tasks) > 1:
