@@ -32,7 +32,7 @@ Generated from the program by `{RENEW}`, run at the root of the repository. The
 
 Every command has `--help`. It works in the project of the current folder: the nearest folder above
 with an `interlock.yaml` or a journal. Commands that only read work during a run and after it;
-commands that control a run need one that is going on.
+commands that control a run need one that is in progress.
 """
 
 

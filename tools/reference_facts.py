@@ -42,7 +42,7 @@ GIVEN = {
 FILES = {
     ".gitignore": "keeps the folder out of git",
     "journal.db": "the record of all runs ([durable runs](durable.md)), with its `-wal` and `-shm`",
-    "journal.db.lock": "locked while a run is going on; the file itself means nothing",
+    "journal.db.lock": "locked while a run is in progress; the file itself means nothing",
     "journal.db.agents.lock": "locked by agents; the next run starts nothing until they exit",
     "control.sock": "the control socket of a run, for its owner only (mode 0600)",
     "interlock.log": "the log of all runs: 5 MB, and two older files (`.1`, `.2`)",

@@ -150,7 +150,7 @@ def test_resuming_a_run_that_goes_on_is_refused(folder: Folder) -> None:
     gate = folder.gate("held")
     three(folder, gate)
     running = going(folder, gate, "plan.yaml")
-    assert "a run is already going on here" in folder.refused("run", "--resume")
+    assert "a run is already in progress here" in folder.refused("run", "--resume")
     gate.open()
     assert running.ended().code == 0
 

@@ -283,7 +283,7 @@ def test_a_second_run_in_the_same_project_is_told_of_the_first(folder: Folder) -
     below.path.mkdir()
     for each in (folder, below):
         said = each.refused("run", "echo second")
-        assert f"a run is already going on here, in process {first.process.pid}" in said
+        assert f"a run is already in progress here, in process {first.process.pid}" in said
     assert folder.state("first") == "running"
     gate.open()
     assert first.ended().code == 0
@@ -372,7 +372,7 @@ def test_a_run_whose_folder_is_cleaned_by_an_agent_ends_and_meanwhile_none_begin
     gate.reached()
     gate.open()
     after.reached()
-    assert "a run is already going on here" in folder.refused("run", "echo second")
+    assert "a run is already in progress here" in folder.refused("run", "echo second")
     after.open()
     done = running.ended()
     assert done.code == 1

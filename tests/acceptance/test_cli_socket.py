@@ -159,7 +159,7 @@ def test_a_socket_that_was_left_behind_is_in_nobodys_way(folder: Folder) -> None
     left = folder.path / ".interlock/control.sock"
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(left))
-    assert "no run is going on" in folder.refused("pause")
+    assert "no run is in progress" in folder.refused("pause")
     assert folder.run("run", "true").code == 0
     assert not left.exists()
 

@@ -203,4 +203,4 @@ def test_what_was_asked_for_is_durable_when_it_is_answered(folder: Folder, gate:
 )
 def test_where_no_run_goes_on_there_is_nothing_to_steer(words: str, folder: Folder) -> None:
     said = folder.refused(*words.split())
-    assert f"no run is going on in {folder.path}" in said
+    assert f"no run is in progress in {folder.path}" in said

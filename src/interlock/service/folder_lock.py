@@ -28,14 +28,14 @@ def exclusive_run(folder: ProjectFolder) -> Iterator[None]:
         for above in folder.root.parents:
             if (above / FILE).is_file() and not _lock(above, locks, shared=True):
                 raise UsageError(
-                    f"a run is going on in {above}, and this project is inside that one: their "
+                    f"a run is in progress in {above}, and this project is inside that one: their "
                     "tasks could write the same files. Wait for it to end; `interlock status` in "
                     f"{above} shows it"
                 )
         if not _lock(folder.root, locks):
             if _lock(folder.root, locks, shared=True):  # it is held shared, by a run further down
                 raise UsageError(
-                    f"a run is going on in a project inside {folder.root}: their tasks could "
+                    f"a run is in progress in a project inside {folder.root}: their tasks could "
                     "write the same files. Wait for it to end, or cancel it there"
                 )
             raise already_running(held_by(folder.journal))
@@ -46,11 +46,11 @@ def already_running(running: AlreadyRunning) -> UsageError:
     """The error for a second run, in the words of the command line."""
     if not running.pid:
         return UsageError(
-            "a run is already going on here; its process is unknown, since .interlock does not "
+            "a run is already in progress here; its process is unknown, since .interlock does not "
             "name it. If .interlock was deleted, that run ends by itself in a moment"
         )
     return UsageError(
-        f"a run is already going on here, in process {running.pid} since {running.since}; "
+        f"a run is already in progress here, in process {running.pid} since {running.since}; "
         "`interlock status` shows it, `interlock cancel --all` ends it"
     )
 

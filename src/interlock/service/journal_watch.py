@@ -16,11 +16,11 @@ _INTERVAL = 1.0
 
 
 class JournalVanished(InterlockError):
-    """The journal of a run was deleted, moved or replaced while the run went on."""
+    """The journal of a run was deleted, moved or replaced while the run was in progress."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(
-            f"{path} was deleted or replaced while the run was going on, so its tasks were "
+            f"{path} was deleted or replaced while the run was in progress, so its tasks were "
             "stopped, and it cannot be resumed. Keep agents out of .interlock: `git clean -fdx` "
             "spares it with `-e .interlock`"
         )

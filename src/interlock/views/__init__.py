@@ -1,6 +1,6 @@
 """What people and programs see of a run: the command line and the terminal.
 
-Views read: the facts of a run come from its journal (`journal/state`), and a run that is going on
+Views read: the facts of a run come from its journal (`journal/state`), and an active run
 is asked through its control socket (`runtime/control`). Views decide nothing and write nothing
 back, except the request of a user.
 

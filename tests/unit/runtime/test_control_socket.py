@@ -47,7 +47,7 @@ async def test_what_is_asked_comes_there_and_the_answer_comes_back(tmp_path: Pat
         with pytest.raises(RequestRejected, match="there is no such task"):
             await asked(tmp_path, "fail")
     assert not (tmp_path / SOCKET).exists()
-    with pytest.raises(NotRunning, match="no run is going on"):
+    with pytest.raises(NotRunning, match="no run is in progress"):
         await asked(tmp_path, "why")
 
 

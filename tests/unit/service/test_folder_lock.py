@@ -32,7 +32,7 @@ def test_a_second_run_is_kept_out_although_nothing_in_the_folder_says_who_is_the
 ) -> None:
     place = project(tmp_path)
     with exclusive_run(place):
-        assert "already going on here; its process is unknown" in refused(place)
+        assert "already in progress here; its process is unknown" in refused(place)
     with exclusive_run(place):
         pass
 
@@ -42,16 +42,16 @@ def test_who_it_is_is_told_where_the_journal_says_so(tmp_path: Path) -> None:
     place.make()
     lock = JournalLock(place.journal)
     with exclusive_run(place):
-        assert f"already going on here, in process {os.getpid()} since" in refused(place)
+        assert f"already in progress here, in process {os.getpid()} since" in refused(place)
     lock.release()
 
 
 def test_a_project_inside_of_another_excludes_it_and_is_excluded_by_it(tmp_path: Path) -> None:
     outer, inner = project(tmp_path), project(tmp_path / "folder" / "inner")
     with exclusive_run(outer):
-        assert f"going on in {tmp_path}, and this project is inside" in refused(inner)
+        assert f"in progress in {tmp_path}, and this project is inside" in refused(inner)
     with exclusive_run(inner):
-        assert f"going on in a project inside {tmp_path}" in refused(outer)
+        assert f"in progress in a project inside {tmp_path}" in refused(outer)
     with exclusive_run(outer):
         pass
 

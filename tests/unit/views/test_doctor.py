@@ -44,7 +44,7 @@ async def test_the_last_run_is_told(workspace: Path) -> None:
     assert found(workspace)["journal"].said == "none yet"
     async with Runtime(journal=place.journal) as rt:
         await rt.flush()
-        assert found(workspace)["journal"].said == f"run {rt.run_id} is going on"
+        assert found(workspace)["journal"].said == f"run {rt.run_id} is in progress"
         lock_file(place.journal).write_text("")  # nobody has it, and nobody answers
         finding = found(workspace)["journal"]
         assert "was interrupted" in finding.said

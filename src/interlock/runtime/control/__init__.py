@@ -1,4 +1,4 @@
-"""The control socket of a durable run: how other processes reach the run while it is going on.
+"""The control socket of a durable run: how other processes reach the run while it is in progress.
 
 `protocol` says what a request and a reply look like, `server` listens for the run, `client` asks on
 behalf of another process, and `handler` carries out the requests on a Runtime. The facts of a run

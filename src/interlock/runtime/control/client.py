@@ -17,8 +17,8 @@ _ENDED = "the run ended before it replied"
 def ask(folder: Path, do: str, **details: Any) -> Any:
     """Send a request and return what the run replies.
 
-    Raises NotRunning if no run is going on, RequestRejected if the run refuses, and NoReply if it
-    does not answer in time.
+    Raises NotRunning if no run is in progress, RequestRejected if the run refuses, and NoReply if
+    it does not answer in time.
     """
     request = json.dumps({"do": do, **details}).encode() + b"\n"
     with socket.socket(socket.AF_UNIX) as connection:
@@ -27,7 +27,7 @@ def ask(folder: Path, do: str, **details: Any) -> Any:
             with protocol.socket_address(folder) as address:
                 connection.connect(address)
         except (FileNotFoundError, ConnectionRefusedError):
-            raise NotRunning(f"no run is going on in {folder.parent}") from None
+            raise NotRunning(f"no run is in progress in {folder.parent}") from None
         except OSError as error:
             raise NoReply(
                 f"the run in {folder.parent} cannot be reached: {error.strerror or error}"
@@ -47,7 +47,7 @@ def _exchange(connection: socket.socket, request: bytes) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         if isinstance(error, ConnectionError):
             raise NotRunning(_ENDED) from error
-        raise NoReply(f"the run did not reply ({error}); is its process stopped?") from error
+        raise NoReply(f"the run did not reply ({error}); is its process suspended?") from error
     if not line:
         raise NotRunning(_ENDED)
     if not isinstance(reply, dict):

@@ -34,7 +34,7 @@ class RequestRejected(UsageError):
 
 
 class NoReply(InterlockError):
-    """A run is going on, but it does not reply."""
+    """A run is in progress, but it does not reply."""
 
 
 def encode_reply(reply: dict[str, Any]) -> bytes:

@@ -79,7 +79,7 @@ def _folder(place: ProjectFolder) -> Iterator[Finding]:
         yield Finding("journal", False, str(error))
         return
     if place.is_active():
-        yield Finding("journal", True, f"run {facts.run_id} is going on")
+        yield Finding("journal", True, f"run {facts.run_id} is in progress")
     elif facts.ended_at is None:
         said = f"run {facts.run_id} was interrupted: {facts.progress}"
         yield Finding("journal", True, said, "Resume it with `interlock run --resume`.")
