@@ -50,11 +50,11 @@ _LAST_CHUNKS = 32
 class CommandAttempt(SupervisedAttempt):
     """Runs a program under a supervisor, and takes in what it prints."""
 
-    def __init__(self, job: AttemptJob, reports: AttemptReports, wanted: str | None) -> None:
+    def __init__(self, job: AttemptJob, reports: AttemptReports, containment: str | None) -> None:
         super().__init__(job, reports)
         assert job.command_job is not None
         self._command_job = job.command_job
-        self._wanted = wanted
+        self._containment = containment
 
     def run_to_end(self) -> Ending | None:
         folder = self.retry_while_short(partial(AttemptFolder, self._command_job, self.job.token))
@@ -89,17 +89,17 @@ class CommandAttempt(SupervisedAttempt):
     ) -> FinishedProgram:
         """Run a program until nothing of it runs any more."""
         call = ProgramCall(
-            self._wanted or self.retry_while_short(choose_containment),
+            self._containment or self.retry_while_short(choose_containment),
             os.fsencode(self._command_job.workspace.folder),
             [encode_argument(each) for each in argv],
             encode_environment(make_environment(self._command_job, folder.paths, os.environ)),
             raise_limit_of_files(),
         )
         messages = SupervisorMessages()
-        with self.supervised(partial(self._start, call, folder, stdin)) as supervised:
+        with self.supervised(partial(self._start, call, folder, stdin)) as link:
             streams = [Stream(self._command_job.redaction, folder.log, found) for _ in range(2)]
-            self._follow(supervised, streams, messages, partial(self._tell, call, folder, messages))
-            clean = supervised.supervisor.wait() == 0
+            self._follow(link, streams, messages, partial(self._tell, call, folder, messages))
+            clean = link.supervisor.wait() == 0
         if not clean:
             # The supervisor was killed: the processes that it watched have its variables.
             lost = Launched(messages.pid, messages.started, call.containment, messages.cgroup)
@@ -126,13 +126,13 @@ class CommandAttempt(SupervisedAttempt):
 
     def _follow(
         self,
-        supervised: SupervisorLink,
+        link: SupervisorLink,
         streams: list[Stream],
         messages: SupervisorMessages,
         tell: Callable[[], None],
     ) -> None:
         """Take in what the program prints and the supervisor reports, until that has ended."""
-        supervisor, control = supervised
+        supervisor, control = link
         assert supervisor.stdout is not None
         assert supervisor.stderr is not None
         with supervisor.stdout, supervisor.stderr:

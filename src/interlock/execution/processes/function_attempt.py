@@ -50,9 +50,9 @@ class FunctionAttempt(SupervisedAttempt):
     def run_to_end(self) -> Ending | None:
         call = self._pack()
         work, theirs = self.retry_while_short(socket.socketpair)
-        with work, theirs, self.supervised(partial(self._launch, theirs)) as supervised:
+        with work, theirs, self.supervised(partial(self._launch, theirs)) as link:
             theirs.close()
-            return self._follow(supervised, work, call)
+            return self._follow(link, work, call)
 
     def _pack(self) -> bytes:
         agent = self.job.agent
@@ -84,10 +84,8 @@ class FunctionAttempt(SupervisedAttempt):
         workspace = self.job.workspace
         return NO_VARIABLES if workspace is None else workspace.environment
 
-    def _follow(
-        self, supervised: SupervisorLink, work: socket.socket, call: bytes
-    ) -> Ending | None:
-        control = supervised.control
+    def _follow(self, link: SupervisorLink, work: socket.socket, call: bytes) -> Ending | None:
+        control = link.control
         with suppress(OSError):  # the process has died; how is found out below
             work.sendall(frame(call))
             work.sendall(call)
@@ -114,7 +112,7 @@ class FunctionAttempt(SupervisedAttempt):
         while data := receive(work):
             inbox.take(data)
         self._report_answer(inbox)
-        if supervised.supervisor.wait() != 0:
+        if link.supervisor.wait() != 0:
             _clean_up_without_supervisor(work, inbox)
             sweep([], [self.job.marks])
         return None if self.has_ended else self._death(messages, inbox)

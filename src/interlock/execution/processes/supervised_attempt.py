@@ -58,9 +58,11 @@ class SupervisedAttempt:
         self.has_ended = False
         """Whether its ending has been reported."""
         self._lock = threading.Lock()
-        self._told: float | None = None
+        self._grace: float | None = None
+        """The seconds that it has to stop, once it has been told to."""
         self._stop = threading.Event()
-        self._now: SupervisorLink | None = None
+        self._link: SupervisorLink | None = None
+        """The supervisor that runs now; a command with a check has two, one after the other."""
         self._thread = threading.Thread(target=self._run, name=job.name, daemon=True)
 
     def start(self) -> None:
@@ -69,20 +71,20 @@ class SupervisedAttempt:
     def cancel(self, grace: float) -> None:
         """Tell the process to stop, and kill it after the grace. Never blocks."""
         with self._lock:
-            self._told = grace if self._told is None else min(grace, self._told)
+            self._grace = grace if self._grace is None else min(grace, self._grace)
             self._stop.set()
             self._tell_supervisor()
 
     def do_without_supervisor(self) -> None:
         """Kill a supervisor that does not obey; then the attempt cleans up from here."""
         with self._lock:
-            if self._now is not None:
-                self._now.supervisor.kill()
+            if self._link is not None:
+                self._link.supervisor.kill()
 
     @property
     def was_told(self) -> bool:
         """Whether it has been told to stop."""
-        return self._told is not None
+        return self._grace is not None
 
     def run_to_end(self) -> Ending | None:
         """Run the attempt until it is gone; return its ending, unless that was reported."""
@@ -93,19 +95,19 @@ class SupervisedAttempt:
         self, launch: Callable[[socket.socket], subprocess.Popen[bytes]]
     ) -> Iterator[SupervisorLink]:
         """Start a supervisor for the length of a block. It has ended when the block is left."""
-        supervised = self.retry_while_short(partial(self._launched, launch))
-        with supervised.control:
+        link = self.retry_while_short(partial(self._launched, launch))
+        with link.control:
             with self._lock:
-                self._now = supervised
+                self._link = link
                 self._tell_supervisor()
             try:
-                yield supervised
+                yield link
             finally:
                 with self._lock:
-                    self._now = None
+                    self._link = None
                 # This ends the supervisor also if a bug of ours brought us here.
-                supervised.control.close()
-                supervised.supervisor.wait()
+                link.control.close()
+                link.supervisor.wait()
 
     def retry_while_short(self, make: Callable[[], Made]) -> Made:
         """Make something, waiting while the system is short of resources; or until told to stop."""
@@ -125,9 +127,9 @@ class SupervisedAttempt:
             raise
 
     def _tell_supervisor(self) -> None:
-        if self._now is not None and self._told is not None:
+        if self._link is not None and self._grace is not None:
             with suppress(OSError):  # it has ended, or its buffer is full of earlier requests
-                self._now.control.send(b"%r\n" % self._told, socket.MSG_DONTWAIT)
+                self._link.control.send(b"%r\n" % self._grace, socket.MSG_DONTWAIT)
 
     def _run(self) -> None:
         last: Ending | None
