@@ -1,4 +1,4 @@
-"""Opening the database file, or saying clearly why not. A file that is refused is not touched."""
+"""Open the database file, or say clearly why that is impossible. A rejected file is not touched."""
 
 from __future__ import annotations
 
@@ -13,29 +13,33 @@ from interlock.journal.rows import checksum
 from interlock.journal.tables import APPLICATION_ID, MIGRATIONS, VERSION
 
 _BUSY = 5.0
-"""Seconds for which SQLite itself waits for a lock before it reports one."""
+"""Seconds for which SQLite waits for a lock before it reports an error."""
 _CHECKED = 256 * 1024 * 1024
-"""Files up to this size, in bytes, are checked as a whole when a coordinator opens them. That
-takes about half a second for the largest; rows have checksums of their own in any case."""
+"""Files up to this size, in bytes, are checked as a whole when a coordinator opens them. That takes
+half a second for the largest. Rows have checksums of their own in any case."""
 
 
 _MAGIC = b"SQLite format 3\0"
 _PAGE = 4096
 _HEADER = 100
-"""So many bytes come before anything that a database holds."""
+"""The size of the header of a database, in bytes."""
 
 
 def place(path: str | os.PathLike[str]) -> Path:
-    """The one name of a journal, wherever links to it may be; raises for what cannot be one.
+    """The canonical path of a journal, links resolved; raises if there can be no journal there.
 
-    Before anything is made: a file that is refused has no lock file beside it either.
+    This comes before anything is created: a rejected file gets no lock file beside it either.
     """
     if not os.fspath(path):
         raise InvalidOption("journal is empty text; it is the path of a file")
     try:
         found = Path(path).expanduser().resolve()
         there = found.exists()
-    except (OSError, RuntimeError, ValueError) as error:  # loops, `~nobody`, zeros, long names
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+    ) as error:  # link loops, unknown users, NUL bytes, long names
         raise _no_place(str(path), error) from error
     if there:
         check(found, wholly=False)
@@ -43,7 +47,7 @@ def place(path: str | os.PathLike[str]) -> Path:
 
 
 def make_folder(path: Path) -> None:
-    """The folder of a new journal."""
+    """Make the folder of a new journal."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -52,12 +56,12 @@ def make_folder(path: Path) -> None:
 
 def _no_place(path: str, error: Exception) -> UnreadableJournal:
     why = getattr(error, "strerror", None) or error
-    advice = "Name a file in a folder that is there or can be made"
-    return UnreadableJournal(path, f"there can be no such file ({why})", advice)
+    advice = "Name a file in a folder that exists or can be created"
+    return UnreadableJournal(path, f"no such file can be created ({why})", advice)
 
 
 def open_to_write(path: Path, durability: str, disk: Disk) -> sqlite3.Connection:
-    """For the one writer; the journal is made if there is none.
+    """Open it for the one writer; a missing journal is created.
 
     One of an older format is brought up to date by the first write (`migrations`).
     """
@@ -67,7 +71,7 @@ def open_to_write(path: Path, durability: str, disk: Disk) -> sqlite3.Connection
     if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
         raise UnreadableJournal(
             str(path),
-            "you may not write it",
+            "it is not writable",
             "Change the permissions of the file and its folder, or choose another place",
         )
     connection = _connect(path, "rw")
@@ -83,14 +87,14 @@ def open_to_write(path: Path, durability: str, disk: Disk) -> sqlite3.Connection
         connection.close()
         raise UnreadableJournal(
             str(path),
-            "this file system has no shared memory for SQLite's write-ahead log",
+            "this file system has no shared memory, which SQLite's write-ahead log needs",
             "Choose a place on a local disk",
         )
     return connection
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """For any number of readers, while somebody writes or not."""
+    """Open it for reading, beside any number of readers and one writer."""
     check(path, wholly=False)
     connection = _connect(path, "ro")
     try:
@@ -99,7 +103,7 @@ def open_to_read(path: Path) -> sqlite3.Connection:
         connection.close()
         if means_damage(error) or Path(f"{path}-wal").exists():
             raise unreadable(path, error) from error
-        # Nobody writes it, and we may not either: then there is nothing to be kept apart from.
+        # No process writes it, and this one may not: then no lock is needed.
         connection = _connect(path, "ro&immutable=1")
     connection.execute("PRAGMA query_only = ON")
     return connection
@@ -111,11 +115,13 @@ def check(path: Path, wholly: bool = True) -> None:
         raise UnreadableJournal(str(path), "this is a folder", "Name a file in it")
     if not path.exists():
         raise UnreadableJournal(
-            str(path), "there is no such file", "Look for the name, or run something with it first"
+            str(path),
+            "there is no such file",
+            "Check the name, or run something with this journal first",
         )
     if not os.access(path, os.R_OK):
         raise UnreadableJournal(
-            str(path), "you may not read it", "Change the permissions, or choose another place"
+            str(path), "it is not readable", "Change the permissions, or choose another place"
         )
     try:
         _check_header(path)
@@ -126,10 +132,11 @@ def check(path: Path, wholly: bool = True) -> None:
 
 
 def _check_header(path: Path) -> None:
-    """By its bytes. SQLite would make files beside one that may be somebody else's.
+    """Check the bytes of the header, without SQLite.
 
-    Or, told not to, it would take for damaged what a kill has left in the middle of a checkpoint:
-    such a file is whole only with its log.
+    SQLite would create files beside a file that may not be ours. Told not to, it would report as
+    damaged what a kill in the middle of a checkpoint has left: such a file is complete only with
+    its log.
     """
     with open(path, "rb") as file:
         header = file.read(_HEADER)
@@ -140,11 +147,11 @@ def _check_header(path: Path) -> None:
     version = int.from_bytes(header[60:64], "big")
     application = int.from_bytes(header[68:72], "big")
     if 0 < len(header) < _HEADER:
-        raise damaged(path, "it was cut off in the middle")
+        raise damaged(path, "it is truncated")
     if application != APPLICATION_ID:
         raise UnreadableJournal(
             str(path),
-            "this is no journal of Interlock, but somebody else's file",
+            "this is a database of another program, not a journal of Interlock",
             "Choose another name for the journal",
         )
     if version > VERSION:
@@ -155,11 +162,11 @@ def _check_header(path: Path) -> None:
         )
     size = os.stat(path).st_size
     if (size < pages * page_size or size % _PAGE) and not _has_log(path):
-        raise damaged(path, "it was cut off in the middle")
+        raise damaged(path, "it is truncated")
 
 
 def _has_log(path: Path) -> bool:
-    """Whether there is more of it in the log beside it."""
+    """Whether part of it is in the write-ahead log beside it."""
     try:
         return os.stat(f"{path}-wal").st_size > 0
     except OSError:
@@ -167,7 +174,7 @@ def _has_log(path: Path) -> bool:
 
 
 def check_pages(path: Path) -> None:
-    """Whether the file hangs together. What is in its rows has checksums, looked at when read."""
+    """Check the structure of the file. The checksums of rows are checked when they are read."""
     connection = _connect(path, "ro")
     try:
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
@@ -191,13 +198,13 @@ _PASSING = (
 
 
 _OURS = (sqlite3.IntegrityError, sqlite3.ProgrammingError)
-"""Bugs of ours are no damage of the file."""
+"""Errors that mean a bug of ours, not damage of the file."""
 WHILE_READING = (sqlite3.Error, UnicodeDecodeError)
-"""What reading may raise. The second one where even SQLite's complaint quotes damaged text."""
+"""What reading may raise. The second one where SQLite's own message quotes damaged text."""
 
 
 def means_damage(error: Exception) -> bool:
-    """Whether an error of SQLite is about the file and not about the moment."""
+    """Whether an error of SQLite means damage, not a condition that may pass."""
     if isinstance(error, UnicodeDecodeError) or "decode to UTF-8" in str(error):
         return True
     if not isinstance(error, sqlite3.DatabaseError) or isinstance(error, _OURS):
@@ -206,25 +213,25 @@ def means_damage(error: Exception) -> bool:
 
 
 def unreadable(path: Path, error: Exception) -> UnreadableJournal:
-    """What to say about an error while reading."""
+    """The exception for an error while reading."""
     if means_damage(error):
         return damaged(path, str(error))
-    advice = "Look after the disk and the permissions, then try again"
+    advice = "Check the disk and the permissions, then try again"
     return UnreadableJournal(str(path), f"it cannot be read at the moment ({error})", advice)
 
 
 def damaged(path: Path, how: str) -> UnreadableJournal:
-    """What to say about a file that is not as it was written."""
+    """The exception for a file that is not as it was written."""
     return UnreadableJournal(
         str(path),
         f"the file is damaged ({' '.join(how.split())})",
         f"Restore it from a copy; or move it away, with {path.name}-wal and {path.name}-shm if they"
-        f" are there, and start anew. `sqlite3 {path.name} .recover` may save what is in it",
+        f" exist, and start anew. `sqlite3 {path.name} .recover` may save what is in it",
     )
 
 
 def unknown(path: Path, where: str, problem: str) -> UnreadableJournal:
-    """What to say about a name or a version that this Interlock does not know."""
+    """The exception for a name or a version that this Interlock does not know."""
     return UnreadableJournal(
         str(path),
         f"{where} was written by a newer Interlock: {problem}",
@@ -243,7 +250,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _create(path: Path, disk: Disk) -> None:
-    """Under another name first, so that there never is half a journal."""
+    """Create a journal under another name first, so that there never is half of one."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         new = path.with_name(f".{path.name}.new")
@@ -266,8 +273,8 @@ def _create(path: Path, disk: Disk) -> None:
     except (OSError, sqlite3.Error) as error:
         raise UnreadableJournal(
             str(path),
-            f"it cannot be made ({error})",
-            "Check that the folder may be written and that there is room, or choose another place",
+            f"it cannot be created ({error})",
+            "Check that the folder is writable and the disk is not full, or choose another place",
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""All SQL of the journal but the tables themselves, each statement with a name."""
+"""All SQL of the journal but the tables themselves; each statement has a name."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FROM tasks JOIN runs ON runs.no = tasks.run
 WHERE tasks.run = ?4 AND tasks.task_id = ?5 AND tasks.key IS NOT NULL
 ON CONFLICT (key) DO NOTHING"""
 
-# Two samples become one: Chan, Golub and LeVeque's way of adding means and squared deviations.
+# Two samples become one: means and squared deviations are added as Chan, Golub and LeVeque do.
 ADD_TO_HISTORY = """
 INSERT INTO history (agent, label, n, mean, m2, at) VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (agent, label) DO UPDATE SET

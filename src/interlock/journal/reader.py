@@ -1,7 +1,7 @@
-"""Reading a journal: from the process that writes it or from any other, while it is written.
+"""Read a journal, in the process that writes it or in any other, while it is being written.
 
-Nothing here takes a lock that a writer would notice, and no transaction lasts longer than one
-page of rows, so that the log beside the database can be folded into it.
+No lock is taken that a writer would notice, and no transaction lasts longer than one page of rows,
+so that SQLite can checkpoint its write-ahead log.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from interlock.model.event import Event, Kind
 from interlock.model.outcome import Outcome, State
 
 PAGE = 1_000
-"""So many rows are read at once."""
+"""How many rows are read at once."""
 
 
 class Run(NamedTuple):
-    """One run in a journal. `no` counts them; `ended_at` is None as long as it is not closed."""
+    """One run in a journal. `no` counts them; `ended_at` is None until it is closed."""
 
     no: int
     id: str
     started_at: float
     ended_at: float | None
     inherits: str | None
-    """The run whose successes it took over."""
+    """The run that it continues, whose successes it reuses."""
     options: Any
 
     @property
     def is_open(self) -> bool:
-        """Whether it goes on, or was cut off."""
+        """Whether it has not been closed: it is active, or was interrupted."""
         return self.ended_at is None
 
 
 class TaskRow(NamedTuple):
-    """Where a task of a run stands."""
+    """One task of a run, as the table of tasks has it."""
 
     task_id: str
     state: State
@@ -67,7 +67,7 @@ class TaskRow(NamedTuple):
 
 
 class Status(NamedTuple):
-    """A run at a glance."""
+    """A run, and how many of its tasks are in which state."""
 
     run: Run
     counts: dict[State, int]
@@ -76,7 +76,7 @@ class Status(NamedTuple):
 
 
 class Success(NamedTuple):
-    """What became of an idempotency key."""
+    """The success that an idempotency key stands for."""
 
     key: str
     run: str
@@ -86,7 +86,7 @@ class Success(NamedTuple):
 
 
 class Reader:
-    """Looks into a journal; use it from one thread at a time."""
+    """Reads a journal. Use it from one thread at a time."""
 
     def __init__(self, path: str | Path, codec: Codec | None = None) -> None:
         self.path = opening.place(path)
@@ -95,7 +95,7 @@ class Reader:
         self._connection = opening.open_to_read(self.path)
 
     def close(self) -> None:
-        """Close the file. Doing it twice is fine."""
+        """Close the file. Repeating this does nothing."""
         self._connection.close()
 
     def __enter__(self) -> Reader:
@@ -123,12 +123,12 @@ class Reader:
         return found
 
     def find_run(self, run_id: str) -> Run | None:
-        """The same, or None if there is none."""
+        """The same; None if there is no such run."""
         found = self._rows(queries.RUN, run_id)
         return self._run(found[0]) if found else None
 
     def last_run(self) -> Run | None:
-        """The run that was started last, if there was any."""
+        """The run that was started last; None if there is none."""
         found = self._rows(queries.LAST_RUN)
         return self._run(found[0]) if found else None
 
@@ -138,12 +138,12 @@ class Reader:
         return int(found)
 
     def free_pages(self) -> int:
-        """So many pages of the file hold nothing."""
+        """How many pages of the file are unused."""
         ((found,),) = self._rows("PRAGMA freelist_count")
         return int(found)
 
     def last_token(self) -> int:
-        """The largest fencing token that any run has given out; 0 if there is none."""
+        """The largest fencing token that any run has issued; 0 if there is none."""
         ((found,),) = self._rows(queries.LAST_TOKEN)
         given = [int(run.options.get("first_token", 1)) - 1 for run in self.runs()]
         return max([int(found or 0), *given])
@@ -154,7 +154,7 @@ class Reader:
         return run._replace(options=self._loads(f"run {run.no}", text or "{}"))
 
     def status(self, run: Run) -> Status:
-        """How a run stands now."""
+        """The current state of a run."""
         found = self._rows(queries.COUNTS, run.no)
         counts = {State(state): count for state, count in found}
         return Status(self.run(run.id), counts, self.last(run))
@@ -167,12 +167,12 @@ class Reader:
         return 0 if found is None else schema.number(found)
 
     def events(self, run: Run, since: int = 0, most: int = PAGE) -> list[Event]:
-        """The events of a run after a number, at most so many."""
+        """The events of a run after a number, at most `most` of them."""
         first, end = _range(run, since)
         return [self._event(found) for found in self._rows(queries.EVENTS, first, end, most)]
 
     def events_of_kind(self, run: Run, kind: Kind) -> list[Event]:
-        """The events of a run that are of a kind there are few of."""
+        """The events of one kind, of which a run should have few."""
         first, end = _range(run, 0)
         name = kind.value
         before = next((old for old, new in FIRST_EVENT_NAMES.items() if new == name), name)
@@ -180,9 +180,10 @@ class Reader:
         return [self._event(each) for each in found]
 
     def all_events(self, run: Run, since: int = 0) -> Iterator[Event]:
-        """All events of a run after a number, in order, page by page.
+        """All events of a run after a number, in order, read page by page.
 
-        They count without gaps, but the first ones may be gone where a run is being removed.
+        A gap in their numbers is damage; only the first ones may be missing, of a run that is being
+        pruned.
         """
         last = 0
         while page := self.events(run, since):
@@ -218,7 +219,7 @@ class Reader:
     # -- tasks ------------------------------------------------------------------------------
 
     def tasks(self, run: Run) -> Iterator[TaskRow]:
-        """The tasks of a run as they stand, by id."""
+        """The tasks of a run in their current state, ordered by id."""
         after = ""
         while page := self._rows(queries.TASKS, run.no, after, PAGE):
             for found in page:
@@ -237,7 +238,7 @@ class Reader:
             row = _task(found)
         except ValueError as error:
             raise opening.damaged(self.path, f"task {found[0]!r}: {error}") from error
-        # Of a file that is only read the table is still as 0.1.0 has left it.
+        # A file that is only read has not been migrated: its table is as 0.1.0 left it.
         if row.labels and self._format() == 1:
             return row._replace(labels=labels_2(row.labels))
         return row
@@ -247,11 +248,11 @@ class Reader:
         return int(found)
 
     def outcome(self, run: Run, task_id: str) -> Outcome[Any] | None:
-        """How a task of a run ended; None if it has not."""
+        """The outcome of a task; None if it has not ended."""
         return self.outcome_of(run, self.task(run, task_id))
 
     def outcome_of(self, run: Run, row: TaskRow) -> Outcome[Any] | None:
-        """The same for a task that was looked up before."""
+        """The same, for a row that has been read already."""
         task_id, settled = row.task_id, row.settled
         if settled is None:
             return None
@@ -262,7 +263,7 @@ class Reader:
         return event.data
 
     def success(self, key: str) -> Success | None:
-        """The success of an idempotency key, in whatever run it was."""
+        """The success of an idempotency key, in any run."""
         found = self._rows(queries.SUCCESS, column(key))
         if not found:
             return None
@@ -271,19 +272,19 @@ class Reader:
         return Success(key, run, task_id, fingerprint, self._loads(f"key {key!r}", text or "null"))
 
     def estimate(self, agent: str, label: str = "") -> Estimate | None:
-        """How long an agent takes, as far as known; with a label `name=value`, for such tasks."""
+        """How long an agent takes, if known; with a label `name=value`, for tasks that have it."""
         found = self._rows(queries.ESTIMATE, column(agent), column(label))
         return estimate(*found[0]) if found else None
 
     # -- records ----------------------------------------------------------------------------
 
     def record(self, namespace: str, key: str, otherwise: Any = None) -> Any:
-        """What was put under a key."""
+        """The value of a key."""
         found = self._rows(queries.GET_RECORD, column(namespace), column(key))
         return self._record(namespace, found[0])[1] if found else otherwise
 
     def records(self, namespace: str) -> Iterator[tuple[str, Any]]:
-        """All records of a namespace, by key."""
+        """All keys and values of a namespace, ordered by key."""
         after = ""
         while page := self._rows(queries.RECORDS, column(namespace), after, PAGE):
             for found in page:
@@ -317,12 +318,12 @@ class Reader:
 
 
 def _fixed(run: Run) -> tuple[Any, ...]:
-    """What never changes of a run, for its checksum."""
+    """The columns of a run that never change, for its checksum."""
     return run.no, run.id, run.started_at, run.inherits
 
 
 def run_row(run: Run) -> tuple[Any, ...]:
-    """A run as its table keeps it; `options` is JSON here."""
+    """The row of a run; `options` is JSON here."""
     return (*run, checksum(run.options, None, *_fixed(run)))
 
 

@@ -1,4 +1,4 @@
-"""What is forgotten: old runs, in pieces that hold nobody up, and files that no row names."""
+"""Pruning: old runs are removed in small pieces, and so are files that no row refers to."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from interlock.journal.history import KEPT
 from interlock.journal.reader import Reader, Run
 
 _PIECE = 5_000
-"""So many events go in one transaction: those of a running agent must not wait for long."""
+"""How many events are deleted in one transaction: other writes have to wait for it."""
 _PAGES = 5_000
-"""And so many free pages of the file are given back at once."""
+"""How many unused pages of the file are given back at once."""
 
 
 def doomed(
     runs: Sequence[Run], current: Run | None, now: float, keep: int | None, age: float | None
 ) -> list[Run]:
-    """Which runs to forget. Never one that is open, or that an open one has inherited from."""
+    """The runs to remove. Never one that is open, or that an open one continues."""
     current_no = -1 if current is None else current.no
     wanted = _wanted(runs)
     closed = [run for run in runs if run.id not in wanted and run.no != current_no]
@@ -36,7 +36,7 @@ def doomed(
 
 
 def _wanted(runs: Sequence[Run]) -> set[str]:
-    """What somebody may want to resume, with all that it takes."""
+    """The runs that can be resumed, with all runs that they continue."""
     inherits = {run.id: run.inherits for run in runs}
     wanted: set[str] = set()
     for run in runs:
@@ -48,7 +48,7 @@ def _wanted(runs: Sequence[Run]) -> set[str]:
 
 
 def removal(reader: Reader, run: Run) -> Iterator[Batch]:
-    """Batches that remove a run. Until the last of them it is still listed, with fewer events."""
+    """The batches that remove a run. Until the last of them it is listed, with fewer events."""
     first, end = schema.seq(run.no, 0), schema.seq(run.no + 1, 0)
     left = reader.last(run)
     while left > 0:
@@ -63,7 +63,7 @@ def removal(reader: Reader, run: Run) -> Iterator[Batch]:
 
 
 class Sweep(Batch):
-    """Gives room back to the file system, and removes files that no row names."""
+    """Gives space back to the file system, and removes files that no row refers to."""
 
     def __init__(self, files: Files) -> None:
         super().__init__()
@@ -73,10 +73,10 @@ class Sweep(Batch):
         disk.execute(connection, queries.FORGET_HISTORY, (KEPT,))
 
     def afterwards(self, connection: sqlite3.Connection, just_written: Collection[str]) -> None:
-        # Nothing depends on it, and the next one tries again.
+        # Nothing depends on this, and the next sweep tries again.
         with contextlib.suppress(OSError, sqlite3.Error):
             named = {name for (name,) in connection.execute(queries.FILES)}
             self._beside.remove_all_but(named | set(just_written))
-            # As a script: it is done row by row, and Python would ask for the first one only.
+            # As a script: the vacuum works row by row, and `execute` would fetch only the first.
             connection.executescript(f"PRAGMA incremental_vacuum({_PAGES})")
             connection.executescript("PRAGMA wal_checkpoint(PASSIVE)")

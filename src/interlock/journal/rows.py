@@ -1,4 +1,4 @@
-"""Data in rows: JSON in the row itself or, if it is large, in a file; with a checksum of both."""
+"""Data in rows: JSON in the row or, if it is large, in a file; with a checksum over the row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from interlock.journal.files import LARGE, Damaged, Files, name_of
 
 
 class Row(NamedTuple):
-    """What a table keeps of a value."""
+    """The columns of a value."""
 
     data: str | None
     file: str | None
@@ -25,7 +25,7 @@ def row(text: str | None, files: dict[str, bytes], *columns: Any) -> Row:
 
 
 SMALL = LARGE // 4
-"""So many characters are not large, whatever they are."""
+"""Text of at most so many characters is not large, whatever the characters are."""
 
 
 def spilled(text: str, files: dict[str, bytes]) -> tuple[str | None, str | None]:
@@ -39,7 +39,7 @@ def spilled(text: str, files: dict[str, bytes]) -> tuple[str | None, str | None]
 
 
 def checksum(data: str | None, file: str | None, *columns: Any) -> int:
-    """Of all that must not change unnoticed. Numbers go first: their text would take its time."""
+    """The checksum of a row. Numbers go in as bytes: formatting them would be slow."""
     start, words = 0, ""
     for each in columns:
         kind = type(each)
@@ -70,7 +70,7 @@ def text_of(found: Row, files: Files, *columns: Any) -> str | None:
 
 
 def column(text: str) -> str:
-    """Text as SQLite can hold it. Half a surrogate pair is no character, and is spelt out."""
+    """Text as SQLite can hold it: half a surrogate pair is written as an escape sequence."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

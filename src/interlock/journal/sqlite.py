@@ -1,4 +1,4 @@
-"""The journal in a SQLite file: what is acknowledged survives, and other processes can read it."""
+"""The journal in a SQLite file: acknowledged events are durable, and other processes can read."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _NONE: Mapping[str, type] = MappingProxyType({})
 MakeWriter = Callable[[Store, OnTrouble], Writer]
 
 
-def _nobody_listens(_: Exception | None) -> None:
+def _ignore_trouble(_: Exception | None) -> None:
     return
 
 
 class SqliteJournal:
-    """A journal and, after `begin()`, one run in it. Made on the event loop that will use it.
+    """A journal and, after `begin()`, one run in it. Create it on the event loop that uses it.
 
     `known` are the classes of what events carry, by their names in a journal; `redact` lists
     secrets, which are replaced by `***` in whatever is written. `read` gives access to what is in
@@ -45,11 +45,11 @@ class SqliteJournal:
         durability: Durability = "full",
         redact: Iterable[str] = (),
         known: Mapping[str, type] = _NONE,
-        on_trouble: OnTrouble = _nobody_listens,
+        on_trouble: OnTrouble = _ignore_trouble,
         disk: Disk | None = None,
         writer: MakeWriter = WriterThread,
     ) -> None:
-        # One name for one file: the lock is beside it, wherever a link to it may be.
+        # One path for one file: the lock is beside the file, not beside a link to it.
         self.path = opening.place(path)
         self.codec = Codec(known, redact)
         self.run: Run | None = None
@@ -75,7 +75,7 @@ class SqliteJournal:
         inherits: str | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> Run:
-        """Begin a run or, if there is one with this id, open it again and go on in it."""
+        """Begin a run; if there is one with this id, reopen it and continue in it."""
         known = self.read.find_run(run_id)
         no = self.read.next_no() if known is None else known.no
         batch = Batch()
@@ -91,16 +91,16 @@ class SqliteJournal:
     # -- the port ---------------------------------------------------------------------------
 
     def append(self, events: Sequence[Event]) -> Awaitable[None]:
-        """Take in what happened in one turn of the loop. It is in when the awaitable is done."""
+        """Append the events of one turn. They are durable when the awaitable is done."""
         if self._rows is None:
-            raise InterlockError("a run has to begin() before it can be journaled")
+            raise InterlockError("begin() a run before its events are appended")
         batch = self._rows.batch(events)
         if events:
             self._last = events[-1].number
         return self._writer.put(batch)
 
     def since(self, number: int, most: int = 1000) -> Sequence[Event]:
-        """The events that come after this number and are there for good, at most so many."""
+        """The durable events after this number, at most `most` of them."""
         if self.run is None or self._closed:
             return ()
         found = self.read.events(self.run, number, most)
@@ -117,7 +117,7 @@ class SqliteJournal:
         return self._last
 
     def close(self) -> None:
-        """Write what is left, and let others have the journal. Raises if that is not possible."""
+        """Write what is left, and release the journal. Raises if that is not possible."""
         self._closed = True
         try:
             self._writer.close()
@@ -125,21 +125,21 @@ class SqliteJournal:
             self.abandon()
 
     def abandon(self) -> None:
-        """Let go of the file as a killed process would, without writing what is left."""
+        """Release the file as a killed process would, without writing what is left."""
         self.read.close()
         self._store.close()
         self._lock.release()
 
-    # -- beside the run ---------------------------------------------------------------------
+    # -- besides the run --------------------------------------------------------------------
 
     def records(self, name: str) -> Namespace:
         """Durable records that outlive the run."""
         return Namespace(name, self.codec, self._writer, self.read)
 
     async def prune(self, *, now: float, keep: int | None = None, age: float | None = None) -> int:
-        """Forget the oldest closed runs: all but the last `keep`, and those ended `age` s ago.
+        """Remove the oldest closed runs: all but the last `keep`, and those ended `age` s ago.
 
-        What idempotency keys brought, records and history stay. Returns how many runs went.
+        The outcomes of idempotency keys, records and history stay. Returns how many were removed.
         """
         doomed = retention.doomed(self.read.runs(), self.run, now, keep, age)
         for run in doomed:

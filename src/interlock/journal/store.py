@@ -1,4 +1,4 @@
-"""The database file, as its one writer sees it."""
+"""The database file, from the side of its one writer."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from interlock.journal.disk import Disk
 from interlock.journal.files import Files
 
 Durability = Literal["full", "normal"]
-"""`full`: what was acknowledged survives a power cut. `normal`: it survives a crash of this
-process or its kill; a power cut may take the last seconds, and leaves the rest whole."""
+"""`full`: what was acknowledged survives a power cut. `normal`: it survives a crash or kill of the
+process; a power cut may lose the last seconds and leaves the rest consistent."""
 
 WORTH_ANOTHER_TRY = (sqlite3.OperationalError, OSError)
-"""A full disk, an I/O error, a lock: things that can pass. All else is a bug, or damage."""
+"""A full disk, an I/O error, a lock: conditions that may pass. Anything else is a bug or damage."""
 
 
 class Store:
-    """Writes batches, each set of them in one transaction. One thread at a time."""
+    """Writes batches, each set of them in one transaction. Use it from one thread at a time."""
 
     def __init__(self, path: Path, durability: Durability, disk: Disk) -> None:
         if durability not in ("full", "normal"):
@@ -34,7 +34,7 @@ class Store:
         self.disk = disk
         self.files = Files(path, disk)
         self._connection = opening.open_to_write(path, durability, disk)
-        # Not before something is written: a journal that turns out to be unreadable stays as it is.
+        # The first write migrates: a journal that turns out to be unreadable stays as it is.
         self._outdated = opening.migrations(opening.format_of(self._connection))
         self._inode = os.stat(path).st_ino
         self._session = uuid.uuid4().hex[:12]
@@ -42,8 +42,8 @@ class Store:
         self._in_doubt = False
 
     def write(self, batches: Sequence[Batch]) -> None:
-        """Write all of them or none. What is WORTH_ANOTHER_TRY is tried again with the same."""
-        self._check_that_it_is_still_there()
+        """Write all of them or none. After an error WORTH_ANOTHER_TRY, call it with the same."""
+        self._check_file_exists()
         name = f"{self._session}-{self._writes}"
         files = {file: data for batch in batches for file, data in batch.files.items()}
         if not (self._in_doubt and self._went_through(name)):
@@ -55,7 +55,7 @@ class Store:
             batch.afterwards(self._connection, files)
 
     def _went_through(self, name: str) -> bool:
-        """Whether a write is in the file although its commit reported an error."""
+        """Whether a write was committed although the commit reported an error."""
         return bool(self._connection.execute(queries.LAST_WRITE).fetchone() == (name,))
 
     def _transact(self, name: str, batches: Sequence[Batch], files: dict[str, bytes]) -> None:
@@ -64,7 +64,7 @@ class Store:
             self.files.write(file, data)
         try:
             disk.execute(connection, "BEGIN IMMEDIATE")
-            self._check_that_nobody_else_writes()
+            self._check_sole_writer()
             for statement in self._outdated:
                 disk.execute(connection, statement)
             apply(batches, disk, connection)
@@ -79,8 +79,8 @@ class Store:
                 raise opening.damaged(self.path, str(error)) from error
             raise
 
-    def _check_that_it_is_still_there(self) -> None:
-        """Writing to a file that was deleted succeeds, and is worth nothing."""
+    def _check_file_exists(self) -> None:
+        """Detect a deleted file: writing to it succeeds, and is lost."""
         try:
             same = os.stat(self.path).st_ino == self._inode
         except FileNotFoundError:
@@ -89,21 +89,22 @@ class Store:
             raise UnreadableJournal(
                 str(self.path),
                 "the file was removed or replaced while it was in use",
-                "What was written since is lost; put the file back, or start a new run",
+                "What was written since is lost. Put the file back, or start a new run",
             )
 
-    def _check_that_nobody_else_writes(self) -> None:
-        """Whoever wrote last goes on: somebody may have removed the lock file."""
+    def _check_sole_writer(self) -> None:
+        """Detect a second writer: if the lock file was removed, the last one continues."""
         last = self._connection.execute(queries.LAST_WRITE).fetchone()
         if self._writes and (last is None or not last[0].startswith(f"{self._session}-")):
             raise UnreadableJournal(
                 str(self.path),
                 "another coordinator has taken it over while it was in use here; its lock file "
                 "must have been removed",
-                "This one has to end. Never remove the lock file: a dead coordinator's is free",
+                "This coordinator has to end. Never remove the lock file: the lock of a dead "
+                "coordinator is released by itself",
             )
 
     def close(self) -> None:
-        """Nothing more will be written."""
+        """Close the file. Nothing is written after this."""
         with contextlib.suppress(sqlite3.Error):
             self._connection.close()

@@ -1,17 +1,17 @@
-"""The tables of a journal, and how older ones become today's.
+"""The tables of a journal, and their migrations.
 
-`events` is the truth, each with a checksum. `tasks` is folded from it in the same transactions,
-for readers that want the state and not the story. An event's `seq` is made of the number of its
-run and its own number in it, so one tree serves both orders, and appending is at its end.
+`events` is authoritative, and each row has a checksum. `tasks` is folded from it in the same
+transactions, for readers that want the state and not the history. An event's `seq` combines the
+number of its run and its own number, so that one B-tree serves both orders and appends at its end.
 """
 
 from __future__ import annotations
 
 APPLICATION_ID = 0x494C4B4A
-"""In the header of the file: `ILKJ`. Tells our databases from everybody else's."""
+"""In the header of the file: `ILKJ`. It tells journals from the databases of other programs."""
 
 NUMBERS = 40
-"""So many bits of a `seq` are the number of the event; those above are the number of its run."""
+"""The lower so many bits of a `seq` are the number of the event; the others are that of its run."""
 
 _FIRST = """
 CREATE TABLE runs (
@@ -88,13 +88,13 @@ WHERE labels LIKE '%"again_of":%';
 """
 
 MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND)
-"""Each makes the next version out of the one before. Never change one that was released."""
+"""Each makes a version of the tables out of the one before. Never change a released one."""
 
 VERSION = len(MIGRATIONS)
 
 
 def seq(run: int, number: int) -> int:
-    """Where an event is in the whole journal."""
+    """The position of an event in the journal."""
     return run << NUMBERS | number
 
 

@@ -1,7 +1,7 @@
-"""Group commit: everything that was handed over since the last commit is one transaction.
+"""Group commit: everything that was put since the last commit is one transaction.
 
-Nothing is dropped. What cannot be written now (a full disk, say) stays in memory and is tried
-again, ever more slowly, while `on_trouble` has told the owner of it.
+Nothing is dropped. What cannot be written now (the disk is full, for example) stays in memory and
+is retried with growing pauses, and `on_trouble` is called.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from interlock.journal.batch import Batch
 from interlock.journal.store import WORTH_ANOTHER_TRY, Store
 
 OnTrouble = Callable[[Exception | None], None]
-"""Told why nothing can be written at the moment; and None when it can be again."""
+"""Called with the reason when nothing can be written; and with None when it can be again."""
 
 _FIRST_PAUSE = 0.01
 _LONGEST_PAUSE = 1.0
@@ -26,38 +26,38 @@ Entry = tuple[Batch, "asyncio.Future[None]"]
 
 
 class Writer(Protocol):
-    """Whoever takes batches to the store."""
+    """Takes batches to the store."""
 
     def put(self, batch: Batch) -> asyncio.Future[None]:
-        """Hand over a batch; it is there for good when the future is done."""
+        """Enqueue a batch. It is durable when the future is done."""
 
     def close(self) -> None:
-        """Write what is left, and end. Raises if that is not possible."""
+        """Write what is left, and stop. Raises if that is not possible."""
 
 
 class Line:
-    """What waits for its commit, and how the last try went. Knows no threads and no clock."""
+    """The batches that wait for their commit. Knows no threads and no clock."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.waiting: list[Entry] = []
         self._taken: list[Entry] = []
         self.pause = 0.0
-        """How long to wait before the next try, in seconds."""
+        """How long to wait before the next attempt, in seconds."""
 
     def __bool__(self) -> bool:
         return bool(self.waiting or self._taken)
 
     def take(self) -> None:
-        """Choose what is written next: all that waits.
+        """Choose what is written next: everything that waits.
 
-        A set that failed is tried again as it is, since it might be in the file all the same.
+        A set that failed is retried unchanged, since its commit may have succeeded nevertheless.
         """
         if not self._taken:
             self._taken, self.waiting = self.waiting, []
 
     def commit(self) -> list[Entry]:
-        """Write what was taken, and return it. May raise what is WORTH_ANOTHER_TRY."""
+        """Write what was taken, and return it. May raise an error WORTH_ANOTHER_TRY."""
         try:
             self.store.write([batch for batch, _ in self._taken])
         except WORTH_ANOTHER_TRY:
@@ -68,20 +68,20 @@ class Line:
         return written
 
     def give_up(self) -> list[Entry]:
-        """All that was not written."""
+        """Drop and return everything that was not written."""
         left = self._taken + self.waiting
         self._taken, self.waiting = [], []
         return left
 
 
 def not_written(store: Store, error: Exception | None) -> InterlockError:
-    """What to say when the journal is closed and the disk will not have the rest."""
+    """The exception for a journal that is closed while the rest cannot be written."""
     why = f": {error}" if error else ""
     return InterlockError(f"the end of the run could not be written to {store.path}{why}")
 
 
 class WriterThread:
-    """Commits on a thread of its own; futures and troubles are told on the event loop."""
+    """Commits on a thread of its own; futures and `on_trouble` are served on the event loop."""
 
     def __init__(self, store: Store, on_trouble: OnTrouble) -> None:
         self._on_trouble = on_trouble
@@ -97,7 +97,7 @@ class WriterThread:
         self._thread.start()
 
     def put(self, batch: Batch) -> asyncio.Future[None]:
-        """Hand over a batch; it is there for good when the future is done."""
+        """Enqueue a batch. It is durable when the future is done."""
         done: asyncio.Future[None] = self._loop.create_future()
         with self._news:
             if self._broken is None and not self._closing:
@@ -108,7 +108,7 @@ class WriterThread:
         return done
 
     def close(self) -> None:
-        """Write what is left, and end. Raises if that is not possible."""
+        """Write what is left, and stop. Raises if that is not possible."""
         with self._news:
             self._closing = True
             self._news.notify()
@@ -135,7 +135,7 @@ class WriterThread:
                     return
                 with self._news:
                     self._news.wait_for(lambda: self._closing, self._line.pause)
-            except Exception as error:  # noqa: BLE001 - told to everybody who waits for a commit
+            except Exception as error:  # noqa: BLE001 - it goes to every future that waits for a commit
                 with self._news:
                     self._broken = error
                     left = self._line.give_up()
@@ -151,13 +151,13 @@ class WriterThread:
         self._trouble = trouble
 
     def _on_loop(self, call: Callable[..., object], *args: object) -> None:
-        # The loop may be closed: then nobody is left to be told.
+        # The loop may be closed: then nothing waits for the result.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(call, *args)
 
 
 def settle(entries: list[Entry], error: Exception | None) -> None:
-    """Tell those who wait for these entries, on their loop."""
+    """Complete the futures of these entries, on their loop."""
     for _, done in entries:
         if done.done():
             continue
