@@ -34,9 +34,9 @@ class Finding(NamedTuple):
         return "✓" if self.fine else "✗"
 
 
-def examine(place: ProjectFolder) -> list[Finding]:
+def examine(folder: ProjectFolder) -> list[Finding]:
     """Run all checks. A failed check does not prevent the others."""
-    return [*_machine(), *_folder(place), *_project(place)]
+    return [*_machine(), *_folder(folder), *_project(folder)]
 
 
 def _machine() -> Iterator[Finding]:
@@ -63,22 +63,22 @@ def _stopping() -> Finding:
     return Finding("stopping programs", found != "group", _STOPS[found])
 
 
-def _folder(place: ProjectFolder) -> Iterator[Finding]:
-    writable = os.access(place.folder if place.folder.is_dir() else place.root, os.W_OK)
+def _folder(folder: ProjectFolder) -> Iterator[Finding]:
+    writable = os.access(folder.folder if folder.folder.is_dir() else folder.root, os.W_OK)
     yield Finding(
-        "folder", writable, str(place.root), "" if writable else "The folder is not writable."
+        "folder", writable, str(folder.root), "" if writable else "The folder is not writable."
     )
-    for problem in place.misplaced():
+    for problem in folder.misplaced():
         yield Finding("folder", False, problem)
-    if not place.journal.exists():
+    if not folder.journal.exists():
         yield Finding("journal", True, "none yet")
         return
     try:
-        facts = facts_of(place)
+        facts = facts_of(folder)
     except InterlockError as error:
         yield Finding("journal", False, str(error))
         return
-    if place.is_active():
+    if folder.is_active():
         yield Finding("journal", True, f"run {facts.run_id} is in progress")
     elif facts.ended_at is None:
         said = f"run {facts.run_id} was interrupted: {facts.progress}"
@@ -87,15 +87,15 @@ def _folder(place: ProjectFolder) -> Iterator[Finding]:
         yield Finding("journal", True, f"last run {facts.run_id}: {facts.progress}")
 
 
-def _project(place: ProjectFolder) -> Iterator[Finding]:
+def _project(folder: ProjectFolder) -> Iterator[Finding]:
     try:
-        project = place.project()
+        project = folder.project()
     except InterlockError as error:
         yield Finding("project file", False, str(error))
         return
     if project.path is None:
         help_ = "`interlock init` writes one."
-        yield Finding("project file", False, f"none in {place.root} or above", help_)
+        yield Finding("project file", False, f"none in {folder.root} or above", help_)
         return
     agents = plural(len(project.agents), "agent")
     yield Finding("project file", True, f"{project.path.name}, {agents}")

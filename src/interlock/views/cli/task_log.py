@@ -23,34 +23,34 @@ _PAUSE = 0.1
 
 
 def read_log(
-    place: ProjectFolder, following: FollowedRun, task_id: str, attempt: int | None, out: TextIO
+    folder: ProjectFolder, followed: FollowedRun, task_id: str, attempt: int | None, out: TextIO
 ) -> None:
     """Print what a task has printed so far."""
-    kept = following.fold.logs(task_id)
+    kept = followed.fold.logs(task_id)
     if attempt is not None and attempt not in kept:
         known = ", ".join(map(str, kept)) or "none"
         raise UsageError(f"{task_id} has no log of attempt {attempt}; it has logs of: {known}")
     if not kept:
-        if not _Lines(following, task_id).copy(out):
-            task = task_of(following.facts(), task_id)
+        if not _Lines(followed, task_id).copy(out):
+            task = task_of(followed.facts(), task_id)
             complain(f"{task_id} has printed nothing; it {task.state.phrase}")
     else:
-        with _Tail(place.root / kept[attempt or max(kept)]) as tail:
+        with _Tail(folder.root / kept[attempt or max(kept)]) as tail:
             tail.copy(out, last=True)
 
 
-def follow_log(place: ProjectFolder, following: FollowedRun, task_id: str, out: TextIO) -> None:
+def follow_log(folder: ProjectFolder, followed: FollowedRun, task_id: str, out: TextIO) -> None:
     """Print what a task prints, in all its attempts, until it has ended."""
-    lines = _Lines(following, task_id)
+    lines = _Lines(followed, task_id)
     shown: dict[int, _Tail] = {}
     pause = Flag()
     with contextlib.ExitStack() as files:
         while True:
-            over = following.is_over()
-            over = task_of(following.facts(), task_id).state.is_end or over
-            for attempt, path in following.fold.logs(task_id).items():
+            over = followed.is_over()
+            over = task_of(followed.facts(), task_id).state.is_end or over
+            for attempt, path in followed.fold.logs(task_id).items():
                 if attempt not in shown:
-                    shown[attempt] = files.enter_context(_Tail(place.root / path))
+                    shown[attempt] = files.enter_context(_Tail(folder.root / path))
                 shown[attempt].copy(out, last=over)
             lines.copy(out)
             out.flush()
@@ -123,8 +123,8 @@ class _Tail:
 class _Lines:
     """The lines that a Python agent logs."""
 
-    def __init__(self, following: FollowedRun, task_id: str) -> None:
-        self._following = following
+    def __init__(self, followed: FollowedRun, task_id: str) -> None:
+        self._following = followed
         self._task_id = task_id
         self._last = 0
 

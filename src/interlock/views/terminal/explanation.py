@@ -25,7 +25,13 @@ def render_explanation(explanation: Explanation, task: TaskFacts | None = None) 
     age = describe_state(explanation.state, explanation.at - explanation.since)
     head = Text.assemble((look.mark, look.style), " ", name, f" {age}")
     if not explanation.reasons and not explanation.state.is_end:
-        head.append(": nothing is keeping it from starting", "dim")
+        running = explanation.state is State.RUNNING
+        head.append(
+            "; it is not waiting for anything"
+            if running
+            else ": nothing is keeping it from starting",
+            "dim",
+        )
     parts: list[RenderableType] = [head]
     if task is not None and explanation.state.is_end:
         parts += _ended(task)

@@ -23,7 +23,8 @@ def about(seconds: float) -> str:
         step = 60
     else:
         step = 10 if seconds > 30 else 5
-    return f"about {span(max(step, round(seconds / step) * step))}"
+    rounded = max(step, round(seconds / step) * step)
+    return f"about {rounded} s" if rounded < 60 else f"about {span(rounded)}"
 
 
 def tokens(count: int) -> str:

@@ -85,7 +85,7 @@ def run(
     ] = None,
     debug: Debug = False,
 ) -> int:
-    """Run a plan or some prompts, and wait until every task has ended."""
+    """Run a plan or prompts, and wait for every task."""
     folder = find_project()
     project = folder.project()
     variables = run_arguments.parse_variables(set_ or ())
