@@ -13,8 +13,8 @@ from interlock.plan.composite_kinds import RecordKind
 from interlock.plan.file_keys import AGENT, DEFAULTS, LISTED_TASK, PLAN, PROJECT
 from interlock.plan.plan_file import load_plan
 from interlock.plan.project_file import load_project
+from interlock.plan.schema import plan_schema, project_schema
 from tests.acceptance import documents
-from tools.plan_schemas import plan_schema, project_schema
 
 NAME = "docs/plan.md"
 TEXT = documents.read(NAME)

@@ -10,9 +10,9 @@ import jsonschema
 import pytest
 import yaml
 
+from interlock.plan import schema
 from tests.unit.plan import files, test_plan, test_project
 from tests.unit.plan.test_broken_files import PLANS, PROJECTS, Case, titled
-from tools import plan_schemas as schema
 
 PROJECT = jsonschema.Draft202012Validator(schema.project_schema())
 PLAN = jsonschema.Draft202012Validator(schema.plan_schema())
