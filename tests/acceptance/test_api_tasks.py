@@ -166,13 +166,13 @@ async def test_a_result_is_validated_against_a_model() -> None:
     assert outcome.status is State.FAILED
     assert outcome.error is not None
     assert outcome.error.type == "InvalidOutput"
-    assert outcome.error.message == "the result is no Page: words: Field required"
+    assert outcome.error.message == "the result is not a valid Page: words: Field required"
 
 
 async def test_a_result_is_validated_against_any_type() -> None:
     assert (await run(Task("a", lambda: ["x", "y"], output=list[str]))).result == ["x", "y"]
     outcome = await run(Task("a", lambda: ["x", 1], output=list[str]))
-    assert outcome.reason.startswith("InvalidOutput: the result is no list[str]: 1: ")
+    assert outcome.reason.startswith("InvalidOutput: the result is not a valid list[str]: 1: ")
     assert (await run(Task("a", lambda: None, output=list[str]))).status is State.FAILED
 
 
@@ -200,7 +200,7 @@ async def test_a_model_whose_validator_breaks_is_a_failure() -> None:
 @pytest.mark.parametrize("output", ["no type", "str", 5, {}, [], object()])
 async def test_what_is_no_type_is_refused_at_once(output: Any) -> None:
     async with Runtime() as rt:
-        with pytest.raises(InvalidOption, match="which is no type"):
+        with pytest.raises(InvalidOption, match="which results cannot be validated against"):
             rt.submit(agent, output=output)
 
 

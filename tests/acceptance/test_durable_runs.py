@@ -879,7 +879,7 @@ async def test_an_unfinished_run_is_not_passed_over_in_silence(
     with caplog.at_level(logging.WARNING, logger="interlock"):
         async with Runtime(journal=copy) as rt:
             await rt.submit(echo, 1)
-    assert "was not finished, and this is a new one" in caplog.text
+    assert "is unfinished, and this is a new run" in caplog.text
 
 
 async def test_a_program_that_fails_half_way_leaves_what_it_brought_unfinished(

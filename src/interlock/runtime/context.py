@@ -171,7 +171,7 @@ class TaskContext(Submitting):
     def report(self, fraction: float, message: str = "") -> None:
         """Report progress, from 0 to 1."""
         if not isinstance(fraction, (int, float)) or not 0 <= fraction <= 1:
-            raise InvalidOption(f"a progress of {fraction!r} does not lie between 0 and 1")
+            raise InvalidOption(f"progress is {fraction!r}; it must be between 0 and 1")
         self._tell(Kind.REPORTED, {"fraction": float(fraction), "message": str(message)})
 
     def log(self, line: str) -> None:
@@ -182,7 +182,7 @@ class TaskContext(Submitting):
         """Add to the usage of the task; its outcome has the sum over all attempts."""
         used = Usage(tokens_in, tokens_out, cost)
         if min(used) < 0:
-            raise InvalidOption(f"{used} cannot have been used: it is negative")
+            raise InvalidOption(f"usage cannot be negative: {used}")
         self._tell(Kind.USED, used)
 
     def _tell(self, kind: Kind, data: Any) -> None:

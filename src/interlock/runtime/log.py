@@ -84,7 +84,7 @@ class Log:
     def interrupted(self, running: int, grace: float) -> None:
         """A signal came. In words, because it is mostly read by a person at a terminal."""
         LOGGER.warning(
-            "interrupted: %d attempts may finish, for at most %g s; a second signal stops them",
+            "interrupted: %d running attempts may finish (up to %g s); a second signal stops them",
             running,
             grace,
             extra={"interlock": {"run": self._run_id, "running": running, "grace": grace}},
@@ -93,7 +93,7 @@ class Log:
     def passed_over(self, run_id: str) -> None:
         """The journal has an unfinished run, and this is a new one."""
         LOGGER.warning(
-            "run %s was not finished, and this is a new one; resume=%r takes it up",
+            "run %s is unfinished, and this is a new run; continue it with resume=%r",
             run_id,
             run_id,
             extra={"interlock": {"run": self._run_id}},

@@ -132,7 +132,7 @@ class LoopThread:
         try:
             return self._answer(answer, None)
         except (asyncio.CancelledError, concurrent.futures.CancelledError):
-            raise TimeoutError(f"not there after {timeout:g} s") from None
+            raise TimeoutError(f"not done after {timeout:g} s") from None
 
     def _hand_over(self, callback: Callable[[], Any]) -> None:
         if os.getpid() != self._process:

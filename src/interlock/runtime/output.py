@@ -19,12 +19,12 @@ def check_output(output: Any, task_id: str) -> None:
     try:
         if isinstance(output, str):
             # pydantic would take it for a forward reference, and fail at the first result.
-            raise TypeError("the name of a type is no type")
+            raise TypeError("a string is not a type")
         _adapter(output)
     except Exception as error:  # a type of the program may raise anything
         raise InvalidOption(
-            f"task {task_id!r}: output is {output!r}, which is no type that a result can be "
-            f"checked against: {error}"
+            f"task {task_id!r}: output is {output!r}, which results cannot be validated against: "
+            f"{error}"
         ) from error
 
 
@@ -45,7 +45,9 @@ def validated(ending: Ending, output: Any, *, printed: bool = False) -> Ending:
             f"{'.'.join(map(str, each['loc'])) or 'result'}: {each['msg']}"
             for each in error.errors(include_url=False)
         )
-        record = ErrorRecord("InvalidOutput", f"the result is no {_named(output)}: {problems}")
+        record = ErrorRecord(
+            "InvalidOutput", f"the result is not a valid {_named(output)}: {problems}"
+        )
         return Ending(State.FAILED, None, record, error)
 
 

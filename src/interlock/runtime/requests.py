@@ -273,7 +273,7 @@ class AttemptRequests:
     def ask_to_rerun(self, task_id: str) -> None:
         """Ask a person whether an interrupted task may run again; it is paused meanwhile."""
         number = self._number()
-        self._questions[number] = Question(task_id, "It was cut off. Run it again?", number)
+        self._questions[number] = Question(task_id, "It was interrupted. Run it again?", number)
         self._reruns.add(number)
 
     def questions(self) -> tuple[Question, ...]:
@@ -286,7 +286,7 @@ class AttemptRequests:
             if question.task_id == task_id:
                 self._answer(question, answer)
                 return
-        raise UnknownTask(f"task {task_id!r} has asked nothing that is still to be answered")
+        raise UnknownTask(f"task {task_id!r} has no open question")
 
     def _answer(self, question: Question, answer: str) -> None:
         task_id, number = question.task_id, question.number
@@ -298,6 +298,8 @@ class AttemptRequests:
         if answer.strip().lower() in ("y", "yes"):
             self._run.take_in(s.Unpause(task_id))
         else:
-            self._run.take_in(s.Cancel(task_id, f"it was cut off, and not to run again: {answer}"))
+            self._run.take_in(
+                s.Cancel(task_id, f"it was interrupted, and is not to run again: {answer}")
+            )
         self._reruns.remove(number)
         del self._questions[number]

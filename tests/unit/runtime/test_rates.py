@@ -124,7 +124,7 @@ def test_a_rate_can_be_changed_and_added_while_the_run_goes_on() -> None:
 
 def test_a_quota_cannot_be_dropped_from_a_rate() -> None:
     async def main(rt: Runtime) -> None:
-        with pytest.raises(InvalidOption, match=r"'openai\.tokens' a quota"):
+        with pytest.raises(InvalidOption, match=r"'openai\.tokens' has a quota"):
             rt.set_limit("openai", Rate("5/s"))
         with pytest.raises(InvalidOption, match="a Rate or a Breaker"):
             rt.set_limit("openai", 5)  # type: ignore[arg-type]

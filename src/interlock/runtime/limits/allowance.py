@@ -85,7 +85,7 @@ class Allowance:
         """Take now, and return None; or return how long to wait before looking again."""
         with self._lock:
             if self._closed:
-                raise ShuttingDown("this limiter was closed; it lets no more calls through")
+                raise ShuttingDown("this limiter is closed and accepts no more calls")
             now, queue = self._clock(), waiter.queue
             if waiter not in queue.waiters:
                 queue.join(waiter, now)
@@ -155,7 +155,7 @@ class Allowance:
         for meter, amount in self._needs(waiter):
             if amount > meter.most:
                 raise ImpossibleClaim(
-                    f"a call with {amount} tokens could never be let through: "
+                    f"a call with {amount} tokens could never proceed: "
                     f"the quota of {meter.name!r} is {meter.most}"
                 )
 

@@ -50,7 +50,9 @@ class Rates:
         # A quota cannot be taken away: tasks may wait for it, and would wait for ever.
         for quota in before:
             if quota not in changed:
-                raise InvalidOption(f"give {quota!r} a quota as well: it has had one")
+                raise InvalidOption(
+                    f"{quota!r} has a quota, which cannot be removed; give it one as well"
+                )
         for quota, (amount, window) in changed.items():
             self._driver.take_in(s.SetRate(quota, amount, window))
         self._rates[name] = rate

@@ -68,7 +68,7 @@ class TaskBatch:
         run = self._run
         task = given.task if isinstance(given, Prepared) else given
         if not isinstance(task, Task):
-            raise InvalidOption(f"{task!r} is no Task; write Task('some-id', agent, ...)")
+            raise InvalidOption(f"{task!r} is not a Task; write Task('some-id', agent, ...)")
         key = task.key
         self._check_storable(task)
         if key is not None:

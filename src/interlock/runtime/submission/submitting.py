@@ -391,8 +391,8 @@ def _check_options(options: Mapping[str, Any]) -> None:
             close = get_close_matches(name, TaskOptions.__annotations__, n=1)
             meant = f"; did you mean {close[0]!r}?" if close else ""
             raise InvalidOption(
-                f"there is no option {name!r}{meant} What an agent is to be called with by name "
-                f"goes into kwargs={{{name!r}: ...}}"
+                f"there is no option {name!r}{meant} Keyword arguments of the agent go into "
+                f"kwargs={{{name!r}: ...}}"
             )
 
 
