@@ -52,12 +52,12 @@ def done_before_it_is_durable(patch: Patch) -> None:
 
 
 def tokens_that_begin_anew(patch: Patch) -> None:
-    take_up = open_run._take_up
+    take_up = open_run._resume
 
     async def anew(*args: Any) -> open_run.OpenedRun:
         return (await take_up(*args))._replace(first_token=1)
 
-    patch.setattr(open_run, "_take_up", anew)
+    patch.setattr(open_run, "_resume", anew)
 
 
 def _without(patch: Patch, **lost: Any) -> None:

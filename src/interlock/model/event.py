@@ -1,4 +1,4 @@
-"""What happens in a run, as others see it."""
+"""The events of a run: what happened, in order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 
 class Kind(StrEnum):
-    """What an event tells of. The structured log uses these words as its messages."""
+    """The kind of an event. The structured log uses these words as its messages."""
 
     RUN_STARTED = "run_started"
     RUN_ENDED = "run_ended"
@@ -17,35 +17,35 @@ class Kind(StrEnum):
     WAITING = "waiting"
     STARTED = "started"
     LAUNCHED = "launched"
-    """An attempt that runs in processes of its own has one: which, and where its output is."""
+    """An attempt has a process of its own: which one, and where its output is."""
     RETRYING = "retrying"
     NEEDS_YOU = "needs_you"
     RUNNING = "running"
-    """A task that needed you goes on."""
+    """A task that needed you continues."""
     STOP_REQUESTED = "stop_requested"
     ENDED = "ended"
     """An attempt reported how it ended. What becomes of its task: `retrying` or `settled`."""
     ATTEMPT_EXITED = "attempt_exited"
-    """Nothing is left of an attempt that had been told to stop: its claims are free."""
+    """Every thread and process of a stopped attempt has ended: its claims are released."""
     SETTLED = "settled"
     """A task has its outcome."""
     GRANTED = "granted"
-    """A wait in mid-flight is over."""
+    """A wait of a running attempt is over: it was given what it waited for."""
     DENIED = "denied"
     REFUSED = "refused"
     COMMAND = "command"
     """A request from outside: to cancel, pause, answer, change a limit, ..."""
     TICKED = "ticked"
-    """A time came that the kernel had waited for."""
+    """A time has come that the kernel waited for, such as the end of a backoff."""
     INTERRUPTED = "interrupted"
-    """An attempt was cut off when the coordinator ended."""
+    """An attempt was cut off: its coordinator ended before it did."""
     REUSED = "reused"
-    """A task that an earlier run has done is not run again."""
+    """A task has the outcome of an earlier run, and is not run again."""
     REPORTED = "reported"
     LOGGED = "logged"
     USED = "used"
     MISSED = "missed"
-    """Events that were dropped before they could be read; only a slow reader sees this one."""
+    """Events were dropped before they could be read. Only a slow reader sees this one."""
 
 
 COMMAND_NAMES: dict[type, str] = {}
@@ -54,7 +54,7 @@ the classes are the kernel's, which the model does not know."""
 
 
 class Event(NamedTuple):
-    """One thing that happened. `data` has the details, by kind; `fields` has them by name."""
+    """One event. `data` has the details, a record for most kinds; `fields` has them by name."""
 
     number: int
     """Counts from 1 within a run, without gaps."""

@@ -34,12 +34,12 @@ from interlock.runtime.ports import Ports
 from interlock.runtime.project import ProjectAgents, options_of, tasks_of
 from interlock.runtime.recovery.known_tasks import WhenChanged, WhenInterrupted
 from interlock.runtime.recovery.open_run import (
-    Durable,
+    DurableOptions,
     OpenedRun,
     Unserializable,
-    in_memory,
     new_run_id,
-    on_disk,
+    open_in_memory,
+    open_on_disk,
 )
 from interlock.runtime.requests import Question
 from interlock.runtime.shell import RunSettings, Shell
@@ -121,7 +121,7 @@ class Runtime(Submitting):
         self._journal = journal
         self._resume = resume
         self._workspace = WorkspacePaths(workspace)
-        self._durable = Durable(
+        self._durable = DurableOptions(
             durability,
             on_interrupted,
             on_changed,
@@ -204,8 +204,8 @@ class Runtime(Submitting):
 
     async def _origin(self) -> OpenedRun:
         if self._journal is None:
-            return in_memory(self.run_id, self._durable, self._ports)
-        return await on_disk(
+            return open_in_memory(self.run_id, self._durable, self._ports)
+        return await open_on_disk(
             self._journal, self._resume, self.run_id, self._durable, self._ports, self._trouble
         )
 
@@ -475,7 +475,7 @@ def _id(task: str | Handle[Any]) -> str:
     return task.task_id if isinstance(task, Handle) else task
 
 
-def _check_choices(options: Durable, order: str) -> None:
+def _check_choices(options: DurableOptions, order: str) -> None:
     choices = {
         "durability": ("full", "normal"),
         "on_interrupted": ("rerun", "ask", "fail"),

@@ -12,7 +12,7 @@ from interlock.kernel import stimuli as s
 from interlock.model.event import Event, Kind
 from interlock.model.outcome import Outcome, State
 from interlock.model.task import Task
-from interlock.runtime.recovery.known_tasks import Done, KnownTasks, fold_run
+from interlock.runtime.recovery.known_tasks import EarlierSuccess, KnownTasks, fold_run
 
 DONE: Outcome[Any] = Outcome("a", State.SUCCEEDED, result=1)
 
@@ -59,7 +59,7 @@ def test_a_changed_task_is_refused_unless_it_may_run() -> None:
 
 
 def test_a_success_is_inherited_by_the_same_task_only() -> None:
-    remembered = KnownTasks(_same, inherited={"a": Done(_same(Task("a")), DONE)})
+    remembered = KnownTasks(_same, inherited={"a": EarlierSuccess(_same(Task("a")), DONE)})
     assert remembered.find(Task("a", prompt="another")) is None
     assert remembered.find(Task("a")) is DONE
 

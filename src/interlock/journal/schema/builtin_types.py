@@ -1,4 +1,4 @@
-"""How the types that every Python program uses are written as JSON, and read."""
+"""The JSON forms of the types of the standard library."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _dict(walk: Walk, value: Mapping[Any, Any]) -> Any:
             break
     else:
         return walk.fields(value.items())
-    # JSON would turn 1 into "1" without a word, and `$` is ours.
+    # JSON would turn 1 into "1" silently, and `$` marks our own objects.
     return {"$": "dict", "of": [walk.items(pair) for pair in value.items()]}
 
 
@@ -43,7 +43,7 @@ def _pairs(name: str) -> Encoder:
 def _default_dict(walk: Walk, value: defaultdict[Any, Any]) -> Any:
     made = getattr(value.default_factory, "__name__", "")
     if value.default_factory is not None and _FACTORIES.get(made) is not value.default_factory:
-        return walk.refused(value, "a defaultdict with a function of its own")
+        return walk.refused(value, "a defaultdict with a custom factory")
     return {"$": "defaultdict", "of": [made, _pairs("")(walk, value)["of"]]}
 
 
@@ -55,7 +55,7 @@ def _sequence(name: str) -> Encoder:
 
 
 def _set(name: str) -> Encoder:
-    # In an order that does not depend on the hash seed: fingerprints are made of this.
+    # In an order that does not depend on the hash seed: fingerprints depend on it.
     return lambda walk, value: {"$": name, "of": sorted(walk.items(value), key=repr)}
 
 
@@ -139,4 +139,4 @@ SIMILAR: tuple[tuple[type, Encoder], ...] = (
     (set, ENCODERS[set]),
     (frozenset, ENCODERS[frozenset]),
 )
-"""Subclasses of these that are nothing more are stored as what they are made of."""
+"""A subclass of one of these that adds no data is stored as its base."""

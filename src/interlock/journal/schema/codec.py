@@ -1,14 +1,14 @@
-"""JSON for what the journal keeps, and back: the same types come out as went in. No pickle.
+"""Values to JSON and back: the same types come out as went in. No pickle.
 
-Plain data is plain JSON. Whatever JSON has no word for is an object with its type under `$`:
+Plain data is plain JSON. A value of any other type is an object with its type under `$`:
 
-    {"$": "tuple", "of": [1, 2]}                a type that everybody has
+    {"$": "tuple", "of": [1, 2]}                a type of the standard library
     {"$": "claim", "of": {"resource": ...}}     a record of ours, without what is default in it
     {"$": "task/2", "of": {"id": ...}}          the same, of the second version
     {"$": "app.models:Report", "of": {...}}     a dataclass, enum, named tuple or Pydantic model
 
 The last kind becomes an object again if its class is loaded at that time, and plain data
-otherwise: a journal never makes anybody import anything.
+otherwise: reading a journal never imports a module.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from typing import Any
 from interlock.errors import InvalidOption, NotStorable
 from interlock.journal import agent_identity as agents
 from interlock.journal.rows import column
-from interlock.journal.schema import builtin_types as everyday
-from interlock.journal.schema import outcomes, tasks
+from interlock.journal.schema import builtin_types, outcomes, tasks
 from interlock.journal.schema import own_records as records
 from interlock.journal.schema import user_types as shapes
 from interlock.journal.schema.encoding import Encoder
@@ -35,15 +34,15 @@ from interlock.model.redaction import Redaction
 from interlock.model.task import Task
 
 MAX_DEPTH = 100
-"""Nesting beyond this is refused: it is most likely a structure that contains itself."""
+"""Deeper nesting is rejected: it is most likely a structure that contains itself."""
 _LARGEST = 10**4000
-"""Python neither writes nor reads much longer numbers as text."""
+"""Python limits the conversion of longer numbers from and to text."""
 
 _NONE: Mapping[str, type] = MappingProxyType({})
 
 
 class Unstorable(Exception):
-    """On its way up from the value that cannot be stored, collecting the path to it."""
+    """Raised at a value that cannot be stored; collects the path to it on its way up."""
 
     def __init__(self, value: Any, problem: str = "") -> None:
         self.kind = shapes.name_of(type(value))
@@ -52,7 +51,7 @@ class Unstorable(Exception):
 
 
 class UnknownName(Exception):
-    """What was read goes by a name, or has a version, that this Interlock does not know."""
+    """The data has a name or a version that this Interlock does not know."""
 
     def __init__(self, what: str, tag: str, known: int | None) -> None:
         name, version = split_tag(tag)
@@ -99,21 +98,21 @@ class Codec:
             for name, kind in classes.items()
             if hasattr(kind, "_fields")
         }
-        self.encoders: dict[type, Encoder] = {**everyday.ENCODERS, **ours}
+        self.encoders: dict[type, Encoder] = {**builtin_types.ENCODERS, **ours}
         self.encoders[Task] = tasks.encode
         self.encoders[Outcome] = outcomes.encode
-        self._decoders: dict[str, Callable[[Any], Any]] = dict(everyday.DECODERS)
+        self._decoders: dict[str, Callable[[Any], Any]] = dict(builtin_types.DECODERS)
         for schema in RECORDS.values():
             for tag, version in schema.tags.items():
                 kind = classes.get(schema.name)
                 self._decoders[tag] = _decoder(schema.name, version, kind)
 
     def dumps(self, value: Any, what: str = "value") -> str:
-        """The value as JSON; raises NotStorable, with the path from `what` to what cannot be."""
+        """The value as JSON. Raises NotStorable, with the path to what cannot be stored."""
         return self._text(ValueWalk(self, lenient=False), value, what)
 
     def dumps_leniently(self, value: Any) -> str:
-        """The same, with the type in the place of whatever cannot be stored."""
+        """The same, with a stand-in in the place of what cannot be stored."""
         quick = self._quick.get(type(value))
         if quick is not None:
             text = quick(value)
@@ -129,32 +128,32 @@ class Codec:
         walk = ValueWalk(self, lenient=True)
         try:
             tree = tasks.encode(walk, task)
-        except Unstorable:  # arguments that contain themselves: the program brings them again
+        except Unstorable:  # arguments that contain themselves: the program submits them again
             tree = tasks.encode(walk, task.replace(args=(), kwargs={}))
         try:
             settings = agents.settings(walk, task.agent)
-        except Exception:  # noqa: BLE001 - agents are strangers: this one is known by its name only
+        except Exception:  # noqa: BLE001 - user code: this agent is known by its name only
             settings = None
         same = tasks.fingerprint(tasks.work_of(tree["of"], settings))
         return self._finished(tree), same
 
     def check_name(self, what: str, name: str) -> None:
-        """Raise InvalidOption for what cannot be found again under its name, if it is written."""
+        """Raise InvalidOption for a name under which nothing could be found again."""
         if not isinstance(name, str):
             raise InvalidOption(f"{what} is {name!r}; it has to be text")
         if self.redaction and self.redaction.text(name) != name:
             raise InvalidOption(
-                f"{what} contains one of the secrets; they never reach the journal, so it could "
-                "not be found again. Name it by something else"
+                f"{what} contains one of the secrets; they are never written to the journal, so it "
+                "could not be found again. Choose another name"
             )
         if not name.isascii() and column(name) != name:
             raise InvalidOption(
-                f"{what} is {name!r}, which has half a character (a surrogate) in it, and a "
-                "journal cannot keep that. Name it by something else"
+                f"{what} is {name!r}, which contains half a character (a surrogate), and a "
+                "journal cannot store that. Choose another name"
             )
 
     def loads(self, text: str | bytes) -> Any:
-        """The value that was written."""
+        """The value that was written. Raises UnknownName."""
         return json.loads(text, object_hook=self._restore)
 
     def _finished(self, tree: Any) -> str:
@@ -222,19 +221,19 @@ class ValueWalk:
             return encoder(self, value)
         except Unstorable:
             raise
-        except Exception as error:  # noqa: BLE001 - to look at a stranger runs the stranger's code
+        except Exception as error:  # noqa: BLE001 - reading a value of the user runs code of the user
             why = f"a {shapes.name_of(kind)} that cannot be read ({type(error).__name__})"
             return self.refused(value, why)
 
     def refused(self, value: Any, problem: str = "") -> Any:
-        """What stands in the place of something that cannot be stored, if that is allowed."""
+        """The stand-in for a value that cannot be stored, if the walk is lenient."""
         bad = Unstorable(value, problem)
         if not self.lenient:
             raise bad
         return records.stand_in(self, value, bad.kind)
 
     def items(self, values: Iterable[Any]) -> list[Any]:
-        """Each of several values."""
+        """The tree of each of several values."""
         self._go_deeper(values)
         found: list[Any] = []
         try:
@@ -248,7 +247,7 @@ class ValueWalk:
         return found
 
     def fields(self, values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-        """Each of several named values."""
+        """The tree of each of several named values."""
         self._go_deeper(values)
         name = ""
         found: dict[str, Any] = {}
@@ -264,12 +263,12 @@ class ValueWalk:
 
     def _go_deeper(self, value: Any) -> None:
         if self._depth >= MAX_DEPTH:
-            # Not even leniently: what contains itself would be written a hundred times over.
+            # Lenient or not: what contains itself would be written a hundred times over.
             raise Unstorable(value, f"nested more than {MAX_DEPTH} deep, or contains itself")
         self._depth += 1
 
     def whole(self, value: Any, what: str) -> Any:
-        """The value if all of it can be stored; otherwise what is in the way."""
+        """The tree of a value if all of it can be stored; otherwise that of a stand-in."""
         lenient, self.lenient = self.lenient, False
         try:
             return self.tree(value)

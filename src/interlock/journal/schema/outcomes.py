@@ -1,4 +1,4 @@
-"""Outcomes as the journal keeps them: all but the live exception."""
+"""The JSON form of outcomes: everything but the live exception."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TAG = RECORDS["outcome"].tag
 
 
 def encode(walk: Walk, outcome: Outcome[Any]) -> Any:
-    """By hand, as there is one for every task. A result is there as a whole or not at all."""
+    """Written by hand, for speed. A result is stored as a whole or not at all."""
     of: dict[str, Any] = {
         "task_id": outcome.task_id,
         "status": outcome.status._value_,
@@ -44,7 +44,7 @@ def encode(walk: Walk, outcome: Outcome[Any]) -> Any:
 
 
 def restored(of: dict[str, Any]) -> Outcome[Any]:
-    """The outcome again."""
+    """Read an outcome."""
     fields = dict(of)
     fields["status"] = State(of["status"])
     for name in ("started_at", "ended_at"):

@@ -1,4 +1,4 @@
-"""How our own records are written: under their wire names, and without what is at its default."""
+"""The JSON forms of our own records: under their wire names, without fields at their default."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UNSET = object()
 
 
 class NotStored(NamedTuple):
-    """Stands for a value that could not be stored: `path` says which part of it was in the way."""
+    """Stands for a value that could not be stored. `path` leads to the part that prevented it."""
 
     kind: str
     path: str = ""
@@ -68,7 +68,7 @@ OWN_TYPES: dict[str, type] = {
 
 
 def encoder(name: str, kind: type) -> Encoder:
-    """How to write records of one of our types."""
+    """An encoder for one of our types."""
     schema = RECORDS[name]
     tag, fields, attributes = schema.tag, schema.fields, schema.attributes
     if not fields and not hasattr(kind, "_fields"):
@@ -87,7 +87,7 @@ def encoder(name: str, kind: type) -> Encoder:
 
 
 def writer(name: str, kind: Any) -> Callable[[Any], str | None]:
-    """The short way for named tuples."""
+    """A faster way to write named tuples of simple fields."""
     schema = RECORDS[name]
     if schema.attributes != kind._fields:
         raise TypeError(f"{kind} has the fields {kind._fields}, and {name!r} {schema.attributes}")
@@ -106,7 +106,7 @@ def _defaults(schema: RecordSchema, kind: Any) -> list[Any]:
 
 
 def decoder(name: str, version: int, kind: type | None) -> Callable[[Any], Any]:
-    """How to read a record of some version. Without a class it stays plain data."""
+    """A decoder for one version of a record. Without a class, the record is read as plain data."""
     schema = RECORDS[name]
     attributes = dict(zip(schema.fields, schema.attributes, strict=True))
     renamed = any(field != attribute for field, attribute in attributes.items())
@@ -127,9 +127,9 @@ def decoder(name: str, version: int, kind: type | None) -> Callable[[Any], Any]:
 
 
 def stand_in(walk: Walk, value: Any, kind: str) -> Any:
-    """What is written for something that cannot be."""
+    """Write the stand-in for a value that cannot be stored."""
     try:
         task_id = getattr(value, "task_id", None)
-    except Exception:  # noqa: BLE001 - whatever its `__getattr__` raises: it is no handle
+    except Exception:  # noqa: BLE001 - whatever its `__getattr__` raises: it is not a handle
         task_id = None
     return walk.tree(Awaited(task_id) if type(task_id) is str else NotStored(kind))

@@ -1,7 +1,7 @@
-"""JSON text, quickly: a journal writes a handful of small records for every task.
+"""Fast JSON text: a journal writes a handful of small records for every task.
 
-The encoder of the standard library is made once here, and not for each value. Where there is none
-in C, its public front door does the same.
+The C encoder of the standard library is made once here, and not for each value. Where there is
+none, the public `JSONEncoder` does the same.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json.encoder
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-_front_door = json.JSONEncoder(
+_fallback = json.JSONEncoder(
     ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")
 )
 _make = getattr(json.encoder, "c_make_encoder", None)
@@ -20,8 +20,8 @@ _quote: Callable[[str], str] = json.encoder.encode_basestring
 
 def _encoder() -> Callable[[Any], str]:
     if _make is None:
-        return _front_door.encode
-    in_c = _make(None, _front_door.default, _quote, None, ":", ",", False, False, False)
+        return _fallback.encode
+    in_c = _make(None, _fallback.default, _quote, None, ":", ",", False, False, False)
     return lambda tree: "".join(in_c(tree, 0))
 
 
@@ -31,7 +31,7 @@ None. It may hold half a surrogate pair, which UTF-8 cannot."""
 
 
 def in_utf8(tree: Any, text: str) -> str:
-    """The text of a tree, in a spelling that UTF-8 can hold."""
+    """The text of a tree, in a form that UTF-8 can encode."""
     if not text.isascii():
         try:
             text.encode()
@@ -43,7 +43,7 @@ def in_utf8(tree: Any, text: str) -> str:
 def record_writer(
     tag: str, names: Sequence[str], defaults: Sequence[Any], words: Mapping[Any, str]
 ) -> Callable[[Any], str | None]:
-    """Writes records that hold text, whole numbers and some words; None for any others."""
+    """A writer for records of texts, integers and some known values; it returns None for others."""
     head = f'{{"$":{_quote(tag)},"of":{{'
     fields = [(f"{_quote(name)}:", default) for name, default in zip(names, defaults, strict=True)]
 

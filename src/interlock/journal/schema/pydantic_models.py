@@ -1,10 +1,10 @@
-"""Pydantic models as the journal keeps them. Pydantic is not ours to import, and may not be there.
+"""The JSON form of Pydantic models. Pydantic is not imported here, and may not be installed.
 
     {"$": "app:Report", "of": {"title": "x"}, "unset": ["pages"]}     field by field
     {"$": "app:Link", "of": {"url": "https://..."}, "dumped": true}   as the model writes itself
 
-A field may be of a type that only Pydantic knows how to write (a URL). Then the model writes
-itself, if it comes back from that as the same: excluded fields and hidden secrets do not.
+A field may be of a type that only Pydantic can serialise (a URL). Then the model dumps itself, if
+that is lossless: it is not with excluded fields or hidden secrets.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def is_model(kind: type) -> bool:
-    """By its methods."""
+    """Whether a class is a Pydantic model, judged by its methods."""
     return hasattr(kind, "__pydantic_serializer__") and hasattr(kind, "model_dump")
 
 
 def encode(walk: Walk, value: Any) -> dict[str, Any]:
-    """A model, without the name of its class."""
+    """Write a model, without the name of its class."""
     lenient, walk.lenient = walk.lenient, False
     try:
         return _fields(walk, value)
@@ -37,8 +37,8 @@ def encode(walk: Walk, value: Any) -> dict[str, Any]:
 
 
 def _fields(walk: Walk, value: Any) -> dict[str, Any]:
-    # Private ones begin with an underscore, which fields may not; extra ones are in no other's way.
-    # What else is in its dict was worked out from these (a cached property), and can be again.
+    # The names cannot collide: private attributes begin with an underscore, and fields do not.
+    # Anything else in its dict is derived from these (a cached property).
     fields = {name: each for name, each in vars(value).items() if name in type(value).model_fields}
     every = {
         **fields,
@@ -53,18 +53,18 @@ def _fields(walk: Walk, value: Any) -> dict[str, Any]:
 
 
 def _dumped(walk: Walk, value: Any) -> dict[str, Any] | None:
-    """The model as it writes itself; None if that is not all of it."""
+    """The model as it dumps itself; None if that would lose something."""
     try:
         dumped = value.model_dump(mode="json", by_alias=True, round_trip=True)
         if type(value).model_validate(dumped) != value:
             return None
         return {"of": walk.tree(dumped), "dumped": True}
-    except Exception:  # noqa: BLE001 - whatever the user's serialisers and validators raise
+    except Exception:  # noqa: BLE001 - whatever serialisers and validators of the user raise
         return None
 
 
 def restored(kind: Any, written: dict[str, Any]) -> Any:
-    """The model again; raises if it is not of this kind any more."""
+    """Read a model; raises if it no longer fits its class."""
     of = written["of"]
     if "dumped" in written:
         return kind.model_validate(of)
@@ -75,11 +75,11 @@ def restored(kind: Any, written: dict[str, Any]) -> Any:
     for name, field in known.items():
         if name not in fields:
             if field.is_required():
-                raise ValueError("it has got a field")
+                raise ValueError("the class has a new field")
             fields[name] = field.get_default(call_default_factory=True)
     takes_extra = kind.model_config.get("extra") == "allow"
     if extra and not takes_extra:
-        raise ValueError("it has lost a field")
+        raise ValueError("the class has lost a field")
     made = kind.__new__(kind)
     object.__setattr__(made, "__dict__", fields)
     unset = {*written.get("unset", ()), *(known.keys() - of.keys())}

@@ -1,7 +1,7 @@
-"""Tasks as the journal keeps them: an agent is a name, a task has a fingerprint.
+"""The JSON form of tasks, and their fingerprints.
 
-Code is not stored. Whoever resumes a run submits the same tasks again, and the fingerprint says
-whether they are the same.
+Code is not stored: an agent is written as its name. The program of a resumed run submits the same
+tasks again, and the fingerprint decides whether they are the same.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ATTRIBUTES = dict(zip(_TASK.fields, _TASK.attributes, strict=True))
 
 
 def encode(walk: Walk, task: Task) -> Any:
-    """What is not default; agents and types by their names; of arguments, what can be stored."""
+    """Write what is not default: agents and types by name, of arguments what can be stored."""
     lenient, walk.lenient = walk.lenient, True
     of: dict[str, Any] = {}
     try:
@@ -50,7 +50,7 @@ def encode(walk: Walk, task: Task) -> Any:
 
 
 def restored(of: dict[str, Any]) -> Task:
-    """The task again, with the names of its agent and its output type in their places."""
+    """Read a task, with names in the places of its agent and its output type."""
     fields = {_ATTRIBUTES[field]: value for field, value in of.items()}
     if "claims" in of:
         fields[_ATTRIBUTES["claims"]] = [
@@ -60,7 +60,7 @@ def restored(of: dict[str, Any]) -> Task:
 
 
 def work_of(of: dict[str, Any], settings: Any) -> list[Any]:
-    """What makes a task the same work: its agent and its settings, prompt, arguments and claims."""
+    """What identifies the work of a task: agent with settings, prompt, arguments and claims."""
     return [
         of.get("agent"),
         settings,
@@ -72,12 +72,12 @@ def work_of(of: dict[str, Any], settings: Any) -> list[Any]:
 
 
 def _claimed(claim: list[Any]) -> list[Any]:
-    """A claim, whether or not its name is that of a folder by now: the task may have made it."""
+    """A claim without a final slash: the task itself may have created the folder since."""
     resource, mode, amount = claim
     return [resource.rstrip("/") or resource, MODES.get(mode, mode), amount]
 
 
 def fingerprint(work: list[Any]) -> str:
-    """A short name for some work."""
+    """The fingerprint of some work."""
     text = under_first_names(as_json(work))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

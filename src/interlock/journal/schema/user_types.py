@@ -1,7 +1,7 @@
-"""Types of the user that have a known shape: dataclasses, enums, named tuples, Pydantic models.
+"""The JSON forms of user types of a known shape: dataclasses, enums, named tuples, Pydantic models.
 
-They are written field by field and come back by being filled again, not by being made: what their
-`__init__`, their aliases or their validators would make of these fields is something else.
+They are written field by field. Reading one sets its fields without calling `__init__`: that, and
+aliases or validators, could make something else of the same fields.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _WITH_CONTENT = (*(base for base, _ in SIMILAR), deque, bytearray)
 
 
 def name_of(kind: Any) -> str:
-    """`module:qualified name`; types that everybody knows go by their name alone."""
+    """`module:qualified name`; built-in types have their name alone."""
     module = getattr(kind, "__module__", "")
     name: str = getattr(kind, "__qualname__", None) or repr(kind)
     return name if module == "builtins" else f"{module}:{name}"
 
 
 def encoder(kind: type) -> Encoder | None:
-    """How to write values of a type; None if that is not known."""
+    """An encoder for a type; None if it has no known shape."""
     name = name_of(kind)
     if issubclass(kind, Flag):
         return lambda _, value: {"$": name, "of": value._value_}  # combinations have no name
@@ -38,7 +38,7 @@ def encoder(kind: type) -> Encoder | None:
     if models.is_model(kind):
         return lambda walk, value: {"$": name, **models.encode(walk, value)}
     if dataclasses.is_dataclass(kind):
-        # One that is also a list, say, has more in it than its fields.
+        # A dataclass that is also a list, for example, holds more than its fields.
         return None if issubclass(kind, _WITH_CONTENT) else _dataclass
     if _is_named_tuple(kind):
         return _named_tuple
@@ -55,7 +55,7 @@ def _is_named_tuple(kind: type) -> bool:
 def _similar(found: Encoder) -> Encoder:
     def encode(walk: Walk, value: Any) -> Any:
         if getattr(value, "__dict__", None):
-            return walk.refused(value)  # it is more than what it is made of
+            return walk.refused(value)  # it holds more than its base does
         return found(walk, value)
 
     return encode
@@ -80,7 +80,7 @@ def _named_tuple(walk: Walk, value: Any) -> Any:
 
 
 def restored(name: str, written: dict[str, Any]) -> Any:
-    """The object again if its class is loaded and still fits, otherwise the plain data."""
+    """The object, if its class is loaded and the data still fits; otherwise the plain data."""
     kind, of = _loaded(name), written["of"]
     try:
         if kind is None:
@@ -95,7 +95,7 @@ def restored(name: str, written: dict[str, Any]) -> Any:
             return _dataclass_of(kind, of, written.get("also", {}))
         if _is_named_tuple(kind):
             return _named_tuple_of(kind, of)
-    except Exception:  # noqa: BLE001 - the class has changed since; its data has not
+    except Exception:  # noqa: BLE001 - the class has changed since: plain data
         return of
     return of
 
@@ -103,7 +103,7 @@ def restored(name: str, written: dict[str, Any]) -> Any:
 def _dataclass_of(kind: Any, of: dict[str, Any], also: dict[str, Any]) -> Any:
     fields = {each.name: each for each in dataclasses.fields(kind)}
     if not of.keys() <= fields.keys():
-        raise ValueError("it has lost a field")
+        raise ValueError("the class has lost a field")
     made = kind.__new__(kind)
     for name, each in fields.items():
         object.__setattr__(made, name, of[name] if name in of else _default(each))
@@ -113,17 +113,17 @@ def _dataclass_of(kind: Any, of: dict[str, Any], also: dict[str, Any]) -> Any:
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:
-    """What a field that was added since begins with."""
+    """The default of a field that was added since."""
     if field.default_factory is not dataclasses.MISSING:
         return field.default_factory()
     if field.default is dataclasses.MISSING:
-        raise ValueError("it has got a field")
+        raise ValueError("the class has a new field")
     return field.default
 
 
 def _named_tuple_of(kind: Any, of: dict[str, Any]) -> Any:
     if not of.keys() <= set(kind._fields):
-        raise ValueError("it has lost a field")
+        raise ValueError("the class has lost a field")
     values = {**kind._field_defaults, **of}
     return tuple.__new__(kind, [values[name] for name in kind._fields])
 

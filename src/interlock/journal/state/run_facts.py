@@ -1,4 +1,4 @@
-"""What people are told of a run: one record for the terminal, the JSON and the report."""
+"""A run as views describe it: one record for the terminal, the JSON and the report."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TaskFacts:
     attempt: int = 0
     """Which attempt runs, or ran last; 0 before the first one."""
     attempts: int = 1
-    """So many are allowed."""
+    """How many are allowed."""
     submitted_at: float = 0.0
     started_at: float | None = None
     """When its last attempt began."""
@@ -34,25 +34,25 @@ class TaskFacts:
     estimate: float | None = None
     fraction: float | None = None
     message: str = ""
-    """What it last said of itself."""
+    """Its last report or log line."""
     tokens: int = 0
     cost: float = 0.0
     error: str = ""
     error_type: str = ""
     cause: str = ""
-    """Because of which task it was skipped."""
+    """The task because of which it was skipped, or why it was cancelled."""
     ended_by: EndedBy = ""
     """Which deadline ended it, if one did."""
     retry_of: str = ""
-    """The task that this one does again, because a person asked for it."""
+    """The task that this one repeats, because a person asked for it."""
     question: str = ""
-    """What it asks you."""
+    """The question that it waits for an answer to."""
     stopping: bool = False
-    """It has an outcome, or was told to stop, and something of it still runs."""
+    """It has an outcome, or was told to stop, and part of it still runs."""
     output: str = ""
     """Its result as text, shortened, if it has one."""
     log: str = ""
-    """Where the output of its last attempt is, if it is kept."""
+    """The file with the output of its last attempt, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class RunFacts:
     plan: str = ""
     slots: int = 0
     active: bool = True
-    """Whether somebody carries it out at this moment."""
+    """Whether a coordinator carries it out at this moment."""
     paused: bool = False
     draining: bool = False
     tasks: tuple[TaskFacts, ...] = ()
@@ -83,12 +83,12 @@ class RunFacts:
 
     @property
     def unfinished(self) -> int:
-        """So many tasks have no outcome yet."""
+        """How many tasks have no outcome yet."""
         return self.progress.total - self.progress.ended
 
     @property
     def one_by_one(self) -> float:
-        """Seconds it would have taken one after another, as far as it has come."""
+        """Seconds that the attempts so far would have taken one after another."""
         running = (
             self.at - task.started_at
             for task in self.tasks
@@ -98,10 +98,10 @@ class RunFacts:
 
     @property
     def saved(self) -> float:
-        """Seconds saved against doing one thing after another."""
+        """Seconds saved against running one task after another."""
         return max(0.0, self.one_by_one - self.duration)
 
     @property
     def cost(self) -> float:
-        """What all attempts say they cost."""
+        """The reported cost of all attempts."""
         return sum(task.cost for task in self.tasks)

@@ -143,7 +143,7 @@ def _cut_off(task: TaskFacts) -> TaskFacts:
 
 
 def said(claim: Claim) -> str:
-    """A claim as people write it."""
+    """A claim in the words of plans: `writes src/**`, `uses gpu`."""
     if claim.is_path:
         return f"{'writes' if claim.mode is Mode.WRITE else 'reads'} {claim.resource}"
     return f"uses {claim}"

@@ -1,10 +1,9 @@
 """The fold: the events of a run go in, and the state of the run and of its tasks comes out.
 
-There is one, for all who need to know how a run stands. The journal writes its table of tasks from
-it, a resume restores the kernel from it, and views show it. It is pure: no clock, no I/O, and
-nothing is decided here.
+There is one fold for every use. The journal fills its table of tasks from it, a resume restores the
+kernel from it, and views describe it. It is pure: no clock, no I/O, no decisions.
 
-It knows the data of events by their names and not by their classes, most of which are the kernel's.
+It knows the data of events by name and not by class: most of those classes are the kernel's.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from interlock.model.task import Task
 from interlock.model.usage import Usage
 
 _LONGEST = 2_000
-"""So many characters of a prompt or a result are kept; the rest is in the journal."""
+"""How many characters of a prompt or a result are kept; the rest is in the journal."""
 
 Keeps = Literal["everything", "texts", "nothing"]
 OnUnknown = Callable[[str], TaskState | None]
@@ -31,7 +30,7 @@ OnUnknown = Callable[[str], TaskState | None]
 
 
 def ignore(_task_id: str) -> None:
-    """Leave out what is told of it."""
+    """Ignore the event."""
 
 
 class RunState:

@@ -1,4 +1,10 @@
-"""What the journal remembers of tasks that a program submits again."""
+"""What the journal knows of tasks that a program submits again.
+
+Code is not stored, so a resumed run needs its program: it submits the same tasks again, and each is
+compared with what the journal knows under its id. A task that had ended has its outcome at once.
+One that had not continues with the attempts, deadlines and answers it has had. The fingerprint
+decides whether it is the same task.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +27,7 @@ WhenInterrupted = Literal["rerun", "ask", "fail"]
 
 
 CUT_OFF_AT_MOST = 3
-"""How often an attempt at one task may be cut off before it is given up: it may be the cause."""
+"""How often a task may be cut off before it fails: it may be what ends the coordinator."""
 
 
 def fold_run(started_at: float, events: Iterable[Event]) -> RunState:
@@ -48,25 +54,25 @@ def kernel_past(task: TaskState, attempts: int, paused: bool) -> s.Past:
     return s.Past(had, task.first_start, task.retry_at, task.deadline_at, task.error, paused)
 
 
-class Done(NamedTuple):
-    """A task that succeeded in an earlier run, and what it was."""
+class EarlierSuccess(NamedTuple):
+    """A task that succeeded in an earlier run."""
 
     fingerprint: str
     outcome: Outcome[Any]
 
 
 class KnownTasks:
-    """Open tasks, outcomes and keys of earlier coordinators.
+    """The tasks of earlier coordinators, by id and by idempotency key.
 
-    `past` is that of the run that is taken up, `inherited` the successes of a closed run that this
-    one goes on from, and `by_key` finds the success of a key in any run.
+    `past` is the state of the run that is resumed, if it is; `inherited` has the successes of the
+    closed runs that this one continues, and `by_key` finds the success of a key in any run.
     """
 
     def __init__(
         self,
         fingerprint: Callable[[Task], str],
         past: RunState | None = None,
-        inherited: Mapping[str, Done] | None = None,
+        inherited: Mapping[str, EarlierSuccess] | None = None,
         by_key: Callable[[str], Outcome[Any] | None] = lambda _key: None,
         when_changed: WhenChanged = "refuse",
         asks: bool = False,
@@ -86,11 +92,11 @@ class KnownTasks:
         }
 
     def is_free(self, task_id: str) -> bool:
-        """Whether a task of that name is only remembered, so that the program may bring it."""
+        """Whether only the journal knows a task of this id: the program may submit it."""
         return task_id in self._known and task_id not in self._brought
 
     def as_known(self, task: Task) -> Task:
-        """The task under the name that its key has in this run, and as it was steered."""
+        """The task under the id that its key has in this run, with the priority it was given."""
         if task.key is not None:
             name = self._keys.get(task.key, task.id)
             if name != task.id and self.is_free(name):
@@ -101,12 +107,12 @@ class KnownTasks:
         return task
 
     def find(self, task: Task) -> Outcome[Any] | s.Past | None:
-        """The outcome that a task has already, or what it has behind it; None if it is new."""
+        """The outcome of an ended task, or the past of an unfinished one; None for a new one."""
         if task.id in self._brought:
             return None
         known = self._known.get(task.id)
         if known is not None:
-            # Not that of the task as it came back: the journal has neither code nor secrets.
+            # The fingerprint from then: one of the stored task would lack its code and its secrets.
             if known.fingerprint != self.fingerprint(task):
                 self._check_change(task, known)
                 return None
@@ -121,38 +127,38 @@ class KnownTasks:
     def _check_change(self, task: Task, known: TaskState) -> None:
         if known.outcome is None and self._when_changed == "rerun":
             return
-        changed = ", ".join(_differences(known.submission, task)) or "what its agent is made of"
+        changed = ", ".join(_differences(known.submission, task)) or "the settings of its agent"
         state = "had ended" if known.outcome is not None else "had not finished"
-        rerun = "" if known.outcome is not None else ", or say on_changed='rerun'"
+        rerun = "" if known.outcome is not None else ", or use on_changed='rerun'"
         raise ChangedTask(
-            f"task {task.id!r} is not what it was when this run was left ({changed} changed; it "
-            f"{state}). Give it another id, start a new run without resume{rerun}"
+            f"task {task.id!r} is not what it was when this run was interrupted ({changed} "
+            f"changed; it {state}). Give it another id, start a new run without resume{rerun}"
         )
 
     def asks_about(self, task_id: str) -> bool:
-        """Whether a person is to say if a task that was cut off runs again."""
+        """Whether a person has to decide if a task that was cut off runs again."""
         known = self._known.get(task_id)
         if known is None or known.outcome is not None:
             return False
         return self._asks and known.was_cut_off and not known.may_run_again
 
     def is_same(self, task: Task) -> bool | None:
-        """Whether a task is what the journal knows under its id; None if it knows none."""
+        """Whether a task is the one that the journal knows by its id; None if it knows none."""
         known = self._known.get(task.id)
         return None if known is None else known.fingerprint == self.fingerprint(task)
 
     def usage(self, task_id: str) -> Usage:
-        """What attempts at a task have used up."""
+        """What the attempts at a task have used."""
         known = self._known.get(task_id)
         return NO_USAGE if known is None else known.usage
 
     def group_until(self, tasks: Iterable[Task]) -> float | None:
-        """When the time of tasks that were submitted together is over, as it was said first."""
+        """The deadline of tasks that were submitted together, as it was set first; in the run."""
         known = (self._known[task.id].group_until for task in tasks if task.id in self._known)
         return min((each for each in known if each is not None), default=None)
 
     def bring(self, task_id: str) -> None:
-        """The program has submitted it."""
+        """Note that the program has submitted a task."""
         self._brought.add(task_id)
 
     def forget(self, task_id: str) -> None:
@@ -161,16 +167,16 @@ class KnownTasks:
             self._brought.discard(task_id)
 
     def answers(self, task_id: str) -> list[tuple[str, str]]:
-        """What a task that was cut off had asked people already, and their answers.
+        """The questions of an attempt that was cut off, with their answers.
 
-        Whoever uses one takes it out.
+        The caller removes those that it uses.
         """
         known = self._known.get(task_id)
         return known.answers if known is not None and known.was_cut_off else []
 
     @property
     def unbound(self) -> tuple[str, ...]:
-        """Unfinished tasks that the program has not brought again."""
+        """The unfinished tasks that the program has not submitted again."""
         return tuple(
             task_id
             for task_id, known in self._known.items()
@@ -179,7 +185,7 @@ class KnownTasks:
 
 
 def _differences(old: Task, new: Task) -> Iterator[str]:
-    """Which parts of a task are not what they were, as far as the journal can tell."""
+    """The parts of a task that have changed, as far as the journal can tell."""
     if old.agent != agent_name(new.agent):
         yield "agent"
     for name in ("prompt", "args", "kwargs", "claims"):

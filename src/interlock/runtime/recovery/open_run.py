@@ -1,4 +1,8 @@
-"""Where a run comes from: it is new, it goes on from a closed one, or an open one is taken up."""
+"""Open a run: a new one, one that continues a closed run, or an interrupted one that is resumed.
+
+Everything that a resume needs is read before anything is written, so that a journal that cannot be
+read is left as it is. The events of the run are read once.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ from interlock.model.task import Task
 from interlock.runtime.ports import Ports
 from interlock.runtime.recorded_types import RECORDED_TYPES
 from interlock.runtime.recovery.known_tasks import (
-    Done,
+    EarlierSuccess,
     KnownTasks,
     WhenChanged,
     WhenInterrupted,
@@ -32,8 +36,8 @@ from interlock.runtime.recovery.known_tasks import (
 Unserializable = Literal["refuse", "mark"]
 
 
-class Durable(NamedTuple):
-    """How a journal on disk is to be kept, and what is to become of what it knows."""
+class DurableOptions(NamedTuple):
+    """The options of a run with a journal on disk."""
 
     durability: Durability
     on_interrupted: WhenInterrupted
@@ -41,49 +45,49 @@ class Durable(NamedTuple):
     unserializable: Unserializable
     secrets: tuple[str, ...]
     workspace: str
-    """What the paths of a run are relative to: elsewhere they name other files."""
+    """The folder that paths are relative to. In another one they would name other files."""
 
 
 class OpenedRun(NamedTuple):
-    """A run and its record."""
+    """A run that has been opened, with its journal and what that knows of it."""
 
     run_id: str
     journal: Journal
     epoch: float
     """When the run began, in seconds since 1970."""
     elapsed: float = 0.0
-    """How long ago that was."""
+    """How many seconds ago that was."""
     known_tasks: KnownTasks | None = None
     first_token: int = 1
     disk: SqliteJournal | None = None
-    """The journal, if it outlives the process."""
+    """The journal, if it is on disk."""
     redaction: Redaction = Redaction(())
-    """For what is written elsewhere than in the journal."""
+    """Hides secrets in what is written anywhere else than to the journal."""
     passed_over: str = ""
-    """An unfinished run that was not asked for."""
+    """The id of an interrupted run that is not resumed by this one."""
 
 
 def new_run_id(ports: Ports) -> str:
-    """A name for a run: readable, and never used twice."""
+    """A readable and unique id for a run."""
     at = datetime.fromtimestamp(ports.wall(), UTC)
     return f"{at:%Y%m%d-%H%M%S}-{ports.chance.getrandbits(32):08x}"
 
 
-def in_memory(run_id: str, options: Durable, ports: Ports) -> OpenedRun:
-    """A new run that nobody will take up."""
+def open_in_memory(run_id: str, options: DurableOptions, ports: Ports) -> OpenedRun:
+    """Begin a run without a journal on disk; it cannot be resumed."""
     redaction = Redaction(options.secrets)
     return OpenedRun(run_id, ports.journal(), ports.wall(), redaction=redaction)
 
 
-async def on_disk(
+async def open_on_disk(
     path: str | os.PathLike[str],
     resume: bool | str | None,
     run_id: str,
-    options: Durable,
+    options: DurableOptions,
     ports: Ports,
     on_trouble: Callable[[Exception | None], None],
 ) -> OpenedRun:
-    """A run in a journal on disk: a new one, or what `resume` names."""
+    """Begin a run in a journal on disk, or continue the one that `resume` names."""
     journal = ports.open_journal(
         path,
         durability=options.durability,
@@ -92,19 +96,19 @@ async def on_disk(
         on_trouble=on_trouble,
     )
     try:
-        former = _former(journal.read, resume)
+        former = _run_to_continue(journal.read, resume)
         if former is not None:
             _check_workspace(journal, former, options.workspace)
         if former is not None and former.is_open:
-            return await _take_up(journal, former, options, ports)
+            return await _resume(journal, former, options, ports)
         return await _begin(journal, run_id, former, options, ports)
     except BaseException:
         journal.close()
         raise
 
 
-def _former(read: Reader, resume: bool | str | None) -> Run | None:
-    """The run to go on from, if there is one."""
+def _run_to_continue(read: Reader, resume: bool | str | None) -> Run | None:
+    """The run to continue, if there is one."""
     if resume is None or resume is False:
         return None
     if resume == "open":
@@ -114,7 +118,7 @@ def _former(read: Reader, resume: bool | str | None) -> Run | None:
 
 
 def _check_workspace(journal: SqliteJournal, former: Run, workspace: str) -> None:
-    """What was done in one folder is not done in another."""
+    """Reject another workspace: what was done in one folder is not done in another."""
     before = former.options.get("workspace", workspace)
     if before != journal.codec.redaction.text(workspace):
         raise UsageError(
@@ -124,36 +128,36 @@ def _check_workspace(journal: SqliteJournal, former: Run, workspace: str) -> Non
 
 
 def is_whole(outcome: Outcome[Any]) -> bool:
-    """Whether its result could be stored; otherwise its task has to run again."""
+    """Whether the result could be stored; otherwise the task has to run again."""
     return not isinstance(outcome.result, NotStored)
 
 
 async def _begin(
-    journal: SqliteJournal, run_id: str, former: Run | None, options: Durable, ports: Ports
+    journal: SqliteJournal, run_id: str, former: Run | None, options: DurableOptions, ports: Ports
 ) -> OpenedRun:
     now = ports.wall()
     inherits = None if former is None else former.id
     inherited = _successes(journal.read, inherits)
-    # A token is a promise to the world outside, which does not know where a run begins.
+    # Fencing tokens only grow, across runs: what they protect does not know where a run begins.
     token = journal.read.last_token() + 1
     last = journal.read.last_run()
     passed_over = last.id if former is None and last is not None and last.is_open else ""
     kept = {"first_token": token, "workspace": options.workspace}
     await journal.begin(run_id, now, inherits=inherits, options=kept)
-    remembered = _remembered(journal, options, None, inherited)
+    known_tasks = _known_tasks(journal, options, None, inherited)
     redaction = journal.codec.redaction
-    return OpenedRun(run_id, journal, now, 0.0, remembered, token, journal, redaction, passed_over)
+    return OpenedRun(run_id, journal, now, 0.0, known_tasks, token, journal, redaction, passed_over)
 
 
-def _successes(read: Reader, run: str | None) -> dict[str, Done]:
-    """What a run and those it goes on from have done; of several successes the last one."""
-    found: dict[str, Done] = {}
+def _successes(read: Reader, run: str | None) -> dict[str, EarlierSuccess]:
+    """The successes of a run and of those it continues; of several the last one."""
+    found: dict[str, EarlierSuccess] = {}
     for former in _chain(read, run):
         for row in read.tasks(former):
             if row.state is State.SUCCEEDED and row.task_id not in found:
                 outcome = read.outcome_of(former, row)
                 if outcome is not None and is_whole(outcome):
-                    found[row.task_id] = done = Done(row.fingerprint, outcome)
+                    found[row.task_id] = done = EarlierSuccess(row.fingerprint, outcome)
                     first = row.labels.get(RETRY_OF_LABEL)
                     if first is not None:
                         again = replace(outcome, task_id=first)
@@ -162,7 +166,7 @@ def _successes(read: Reader, run: str | None) -> dict[str, Done]:
 
 
 def _chain(read: Reader, run: str | None) -> Iterator[Run]:
-    """A run, the one it goes on from, and so on: the last one first."""
+    """A run, the run that it continues, and so on: the last one first."""
     runs = {} if run is None else {each.id: each for each in read.runs()}
     while run is not None and run in runs:
         former = runs.pop(run)
@@ -170,24 +174,28 @@ def _chain(read: Reader, run: str | None) -> Iterator[Run]:
         run = former.inherits
 
 
-async def _take_up(journal: SqliteJournal, run: Run, options: Durable, ports: Ports) -> OpenedRun:
-    # All of it is read before anything is written: what cannot be read stays as it is.
+async def _resume(
+    journal: SqliteJournal, run: Run, options: DurableOptions, ports: Ports
+) -> OpenedRun:
     past = fold_run(run.started_at, journal.read.all_events(run))
     for row in journal.read.tasks(run):
         past.tasks[row.task_id].fingerprint = row.fingerprint
-    # A clock that was set back must not let the time of the run go back.
+    # The time of the run must not go back if the clock was set back.
     elapsed = max(ports.wall() - run.started_at, past.latest)
-    remembered = _remembered(journal, options, past, _successes(journal.read, run.inherits))
+    known_tasks = _known_tasks(journal, options, past, _successes(journal.read, run.inherits))
     await journal.begin(run.id, run.started_at)
     first_token = max(past.last_token, journal.read.last_token()) + 1
     redaction = journal.codec.redaction
     return OpenedRun(
-        run.id, journal, run.started_at, elapsed, remembered, first_token, journal, redaction
+        run.id, journal, run.started_at, elapsed, known_tasks, first_token, journal, redaction
     )
 
 
-def _remembered(
-    journal: SqliteJournal, options: Durable, past: RunState | None, inherited: dict[str, Done]
+def _known_tasks(
+    journal: SqliteJournal,
+    options: DurableOptions,
+    past: RunState | None,
+    inherited: dict[str, EarlierSuccess],
 ) -> KnownTasks:
     def fingerprint(task: Task) -> str:
         return journal.codec.task(task)[1]

@@ -1,7 +1,8 @@
-"""Before anything starts: whatever agents of an earlier coordinator are left have to be gone.
+"""End the orphans of earlier coordinators: no process of theirs may be left when a run starts.
 
-They die with their coordinator: their supervisors see to that, and hold a lock until it is done. If
-somebody has killed the supervisors as well, the journal knows the processes.
+Agents end with their coordinator. Their supervisors make sure of that, and hold a lock until it is
+done. If the supervisors were killed as well, the processes are known from the journal, and from the
+marks that each of them carries in its environment.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from interlock.model.event import Kind
 from interlock.system.process_identity import boot_id
 
 PATIENCE = 5.0
-"""Seconds in which supervisors have to be done, and then, once more, what is killed from here."""
+"""Seconds that the supervisors have, and again the processes that are killed from here."""
 _PAUSE = 0.02
 
 
 async def end_orphans(disk: SqliteJournal, workspace: Path) -> None:
-    """Wait until nothing is left of them, and end what nobody watches any more."""
+    """Wait for the supervisors, then kill what has none. Raises EarlierAgentsAlive."""
     free = await _is_free(disk)
     runs = [run for run in disk.read.runs() if run.is_open and disk.read.last(run)]
     launched = [each for run in runs for each in _launched(disk, run)]
-    # Also where a run was cut off before it could tell of a process: by the run's own name.
+    # A run may have been cut off before its journal had the process: the run id marks it too.
     marks = [{RUN: run.id} for run in runs]
     remaining: list[int] = []
     if runs and find_running(launched, marks):
@@ -46,12 +47,12 @@ async def _is_free(disk: SqliteJournal) -> bool:
     while not disk.agents.is_free():
         if loop.time() > until:
             return False
-        await asyncio.sleep(_PAUSE)  # those that end are no children of ours: nobody tells us
+        await asyncio.sleep(_PAUSE)  # they are not our children: there is no event to wait for
     return True
 
 
 def _launched(disk: SqliteJournal, run: Run) -> Iterator[Launched]:
-    """The processes of a run that was not closed, whether it is taken up or not."""
+    """The processes of an open run, whether it is resumed or not."""
     for event in disk.read.events_of_kind(run, Kind.LAUNCHED):
         data = event.data
         if isinstance(data, dict) and data.get("boot") == boot_id():

@@ -1,4 +1,10 @@
-"""Taking up a run that another coordinator left unfinished."""
+"""Restore an interrupted run: bring a fresh kernel to where the last coordinator left it.
+
+Every attempt of that coordinator is over: what it ran in ended with it (`orphan_processes.py` has
+made sure). So each one is noted as interrupted, tasks that must not run again are settled, and the
+kernel is told of everything that has ended and of every limit that was changed. Tasks that have not
+ended are not restored here. They wait until the program submits them again.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +25,7 @@ from interlock.runtime.shell import Shell
 
 
 def restore_run(shell: Shell, past: RunState, when_interrupted: WhenInterrupted) -> None:
-    """Bring the kernel to where the run was; what is unfinished waits for the program to bring it.
-
-    Attempts that were cut off are over: whatever they ran in ended with their coordinator.
-    """
+    """Bring the kernel to where the run was. Call it once, before anything is submitted."""
     for task_id, known in past.tasks.items():
         if known.running is not None:
             shell.note(Kind.INTERRUPTED, task_id, {"token": known.running, "by": "crash"})
@@ -47,7 +50,7 @@ def restore_run(shell: Shell, past: RunState, when_interrupted: WhenInterrupted)
 
 
 def _limits(shell: Shell, past: RunState) -> None:
-    """What was changed while the run went on; and what it has used up, or is to wait for."""
+    """Restore the limits that were changed, what was taken from rates, and open breakers."""
     windows = shell.rates.windows()
     for resource, rate in past.rates.items():
         if resource in windows:
@@ -60,7 +63,7 @@ def _limits(shell: Shell, past: RunState) -> None:
         if resource in windows and until > shell.now():
             shell.take_in(s.HoldRate(resource, until))
     for resource, capacity in past.capacities.items():
-        with contextlib.suppress(UnknownResource):  # the program has done away with it
+        with contextlib.suppress(UnknownResource):  # the program no longer has it
             shell.take_in(s.SetCapacity(resource, capacity))
     for resource, throttle in past.throttles.items():
         if isinstance(throttle.because, OpenBreaker):
@@ -75,10 +78,10 @@ def _handle(shell: Shell, known: TaskState) -> Handle[Any]:
 def _end(
     shell: Shell, task_id: str, known: TaskState, policy: WhenInterrupted
 ) -> Outcome[Any] | None:
-    """The outcome of a task that is not to go on; None for one that is."""
+    """The outcome of a task that must not run again; None for one that may."""
     error: ErrorRecord | None = None
     if known.parent is not None:
-        # Its parent runs again, and submits it again if it is still needed.
+        # Its parent runs again, and submits it again if it still needs it.
         state, cause = State.CANCELLED, "its parent was cut off"
     elif known.was_cut_off and (policy == "fail" or known.cut_off >= CUT_OFF_AT_MOST):
         state, cause = State.FAILED, ""
