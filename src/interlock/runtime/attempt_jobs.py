@@ -41,7 +41,10 @@ def make_job(
 ) -> AttemptJob:
     """The job of an attempt. Raises what the data of its task raises when it is copied."""
     task = context.task
-    args, kwargs = _arguments(run, task)
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = {}
+    if task.args or task.kwargs:
+        args, kwargs = _arguments(run, task)
     if spec.wants_context:
         args = (context, *args)
     own = context._handle._submission.context.copy()
@@ -77,9 +80,6 @@ def _command_job(run: JobRun, context: TaskContext, workspace: PreparedWorkspace
 
 
 def _arguments(run: JobRun, task: Task) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    if not task.args and not task.kwargs:
-        return (), {}
-
     def result_of(task_id: str) -> Any:
         return run.tasks.outcome_of(task_id).result
 

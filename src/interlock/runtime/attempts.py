@@ -29,9 +29,7 @@ from interlock.execution.call_spec import BackendKind
 from interlock.execution.ending import Ending, raised
 from interlock.execution.workspaces.port import (
     PreparedWorkspace,
-    ReleaseReason,
     WorkspaceAudit,
-    WorkspaceRelease,
     WorkspaceRequest,
     Workspaces,
 )
@@ -45,7 +43,7 @@ from interlock.model.outcome import State
 from interlock.model.redaction import Redaction
 from interlock.model.task import Task
 from interlock.runtime.attempt_jobs import make_job
-from interlock.runtime.attempt_state import AttemptState
+from interlock.runtime.attempt_state import FAILED, STOPPED, SUCCEEDED, AttemptState
 from interlock.runtime.conditions import Conditions
 from interlock.runtime.context import ContextRun, TaskContext
 from interlock.runtime.ending_checks import (
@@ -59,9 +57,6 @@ from interlock.runtime.orphans import Orphan, keep_orphan
 from interlock.runtime.project import ProjectAgents
 from interlock.runtime.workspace_steps import Then, WorkspaceSteps
 from interlock.system.process_identity import boot_id
-
-_RELEASES = {reason: WorkspaceRelease(reason) for reason in ReleaseReason}
-"""Those without an audit, made once."""
 
 
 class AttemptsRun(ContextRun, Protocol):
@@ -171,7 +166,7 @@ class Attempts:
             self._prepared(context, None, error)
             return
         if isinstance(workspace, PreparedWorkspace):  # no asyncio task: most attempts come here
-            self._prepared(context, workspace, None)
+            self._launch(context, workspace)
         else:
             self._take_step(context, workspace, partial(self._prepared, context))
 
@@ -182,16 +177,16 @@ class Attempts:
         if error is not None:
             self.ended(token, with_prefix(raised(error), "the workspace could not be prepared"))
             return
-        state = context._state
-        state.workspace, context._folder = workspace, workspace.folder
         if context.cancelled():  # told to stop meanwhile: its agent is not started
-            self._exit(context, state)
+            context._state.workspace = workspace
+            self._exit(context, context._state)
         else:
-            self._launch(context, state, workspace)
+            self._launch(context, workspace)
 
-    def _launch(
-        self, context: TaskContext, state: AttemptState, workspace: PreparedWorkspace
-    ) -> None:
+    def _launch(self, context: TaskContext, workspace: PreparedWorkspace) -> None:
+        """Hand an attempt to its backend."""
+        state = context._state
+        state.workspace, state.folder = workspace, workspace.folder
         spec = context._handle._call_spec
         assert spec is not None, "a task that is only remembered cannot start"
         try:
@@ -199,7 +194,7 @@ class Attempts:
         except Exception as error:  # noqa: BLE001 - a stranger's data that cannot be copied
             self.ended(context.token, raised(error))
             return
-        state.has_started, state.reason = True, ReleaseReason.STOPPED
+        state.has_started, state.release = True, STOPPED
         context._backend = backend = self.backends[spec.backend]
         backend.submit(job)
 
@@ -238,7 +233,7 @@ class Attempts:
         context.close()
         state = context._state
         if state.ending is not None:  # it has come too late, as in an audit that takes too long
-            state.ending, state.reason = None, ReleaseReason.STOPPED
+            state.ending, state.release = None, STOPPED
 
     def extend(self, token: int, claims: tuple[Claim, ...]) -> None:
         """An attempt was granted more."""
@@ -286,10 +281,12 @@ class Attempts:
         # Otherwise its outcome was decided when it was told to stop.
         if not context.cancelled() and token not in self.orphans:
             context.close()
-            state.ending = ending = self._checked(context.task, ending)
-            succeeded = ending.status is State.SUCCEEDED
+            task = context.task
+            if ending.value is not None or ending.error is not None or task.output is not None:
+                ending = self._checked(task, ending)
+            state.ending = ending
             if state.has_started:
-                state.reason = ReleaseReason.SUCCEEDED if succeeded else ReleaseReason.FAILED
+                state.release = SUCCEEDED if ending.status is State.SUCCEEDED else FAILED
             if not gone and not self.workspaces.caps.audits:
                 self._report(context, state, gone=False)
         if gone:
@@ -347,7 +344,7 @@ class Attempts:
         if error is not None and ending is not None and ending.status is State.SUCCEEDED:
             # What it has changed is not known, so it cannot be taken for a success.
             state.ending = with_prefix(raised(error), "the workspace could not be audited")
-            state.reason = ReleaseReason.FAILED
+            state.release = FAILED
         self._release(context, state, audit if error is None else None)
 
     def _release(
@@ -356,9 +353,7 @@ class Attempts:
         workspace, state.workspace = state.workspace, None
         assert workspace is not None, "a workspace is released once"
         try:
-            how = (
-                _RELEASES[state.reason] if audit is None else WorkspaceRelease(state.reason, audit)
-            )
+            how = state.release if audit is None else state.release._replace(audit=audit)
             answer = self.workspaces.release(workspace, how)
         except Exception as error:  # noqa: BLE001 - it is logged: the attempt is over all the same
             self._released(context, state, None, error)

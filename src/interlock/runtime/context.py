@@ -82,7 +82,6 @@ class TaskContext(Submitting):
     __slots__ = (
         "__weakref__",
         "_backend",
-        "_folder",
         "_handle",
         "_names",
         "_over",
@@ -104,8 +103,6 @@ class TaskContext(Submitting):
         self._backend: Backend | None = None
         """The backend that has the attempt; None while its workspace is prepared or released."""
         self._state = AttemptState()
-        self._folder: Path | None = None
-        """Where it works; None until that is prepared."""
         # Most attempts have no children: these are made on first use.
         self._renamed: dict[str, str] | None = None
         self._names: dict[str, int] | None = None
@@ -133,7 +130,7 @@ class TaskContext(Submitting):
     @property
     def workspace(self) -> Path:
         """The folder that the attempt works in; path claims are relative to it."""
-        return self._folder or self._run.workspace.root
+        return self._state.folder or self._run.workspace.root
 
     @property
     def session(self) -> Session:
