@@ -52,6 +52,37 @@ def test_these_words_do_not(words: str) -> None:
     assert is_test(part(1, title=words, is_test=True))
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "run_tests.sh",
+        "models_test.py",
+        "handler_test.go",
+        "unit_test",
+        "integration_tests",
+        "e2e_tests",
+        "unittests",
+        "pytests",
+        "tests2",
+        "UserServiceTest.java",
+        "ParserTests.cs",
+        "testLogin",
+        "__tests__/button.js",
+        "button.test.ts",
+    ],
+)
+def test_an_underscore_or_a_capital_separates_words_in_names_of_tests(name: str) -> None:
+    assert is_test(part(1, title=f"mend {name}"))
+    assert is_test(part(1, description=f"first this, then {name}."))
+
+
+@pytest.mark.parametrize(
+    "name", ["latest_models.py", "contest_handler.go", "testimony", "AttestKey", "greatest2"]
+)
+def test_an_underscore_or_a_capital_makes_no_test_of_another_word(name: str) -> None:
+    assert not is_test(part(1, title=name, description=name))
+
+
 def _refused(error: type[Exception], parts: list[SubTask], **config: Any) -> str:
     """What a coordinator says to this; it has started nothing, and told nobody of anything."""
 

@@ -21,7 +21,13 @@ from interlock.patterns.coordinator.subtask import SubTask, id_of, sort_key
 RULE_SINGLE_AGENT_TESTING = "RULE_SINGLE_AGENT_TESTING"
 """A testing subtask never runs beside another subtask."""
 
-_TEST = re.compile(r"\b(?:tests?|testing|pytest|unittest)\b|(?<!\w)test_", re.IGNORECASE)
+_LETTER = r"[^\W\d_]"
+# A word ends where its letters end: at a space, a digit or an underscore, as in `unit_test`. Inside
+# a CamelCase name it begins with a capital and ends before the next one, as in `UserTest.java`.
+_TEST = re.compile(
+    rf"(?:(?<!{_LETTER})(?i:(?:py|unit)?tests?|testing)|(?<=[a-z0-9])(?:Tests?|Testing))"
+    rf"(?:(?!{_LETTER})|(?<=[a-z])(?=[A-Z]))"
+)
 
 
 @dataclass(frozen=True)
