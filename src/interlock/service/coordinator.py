@@ -40,7 +40,7 @@ class WatchedRun(Protocol):
 
 
 class Watcher(Protocol):
-    """Shows a run while it goes on. The command that starts a run hands one in."""
+    """Shows a run while it is in progress. The command that starts a run hands one in."""
 
     def begin(self, run: WatchedRun) -> None:
         """Start showing the run."""

@@ -1,4 +1,4 @@
-"""One run per project folder, even if `.interlock/` is deleted while the run goes on.
+"""One run per project folder, even if `.interlock/` is deleted while the run is in progress.
 
 The lock is on the project's folder itself: an agent that deletes `.interlock/` (`git clean -fdx`)
 deletes the journal's lock file with it, and a second run could begin beside the first. A project

@@ -1,4 +1,4 @@
-"""The server side of the control socket: listens while a run goes on.
+"""The server side of the control socket: listens while a run is in progress.
 
 The socket is for its owner only: its mode is 0600, and a connection by another user is closed
 without a reply.

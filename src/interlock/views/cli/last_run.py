@@ -1,4 +1,4 @@
-"""The last run of a project, read from its journal, while it goes on and afterwards."""
+"""The last run of a project, read from its journal, while it is in progress and afterwards."""
 
 from __future__ import annotations
 

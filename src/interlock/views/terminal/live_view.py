@@ -1,4 +1,4 @@
-"""The live view: draws a run in a terminal while it goes on, then prints its summary."""
+"""The live view: draws a run in a terminal while it is in progress, then prints its summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Show a run while it goes on: drawn in a terminal, printed as lines, or not at all."""
+"""Show a run while it is in progress: drawn in a terminal, printed as lines, or not at all."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class SilentWatcher:
 
 
 class _RefreshingWatcher:
-    """Calls `refresh` a few times a second while the run goes on."""
+    """Calls `refresh` a few times a second while the run is in progress."""
 
     _refreshing: asyncio.Task[None] | None = None
     _gave_up = False
