@@ -95,8 +95,8 @@ def test_logs_follow_a_task_through_its_attempts_until_it_has_ended(folder: Fold
 
 
 def test_what_a_python_agent_logs_is_its_log(folder: Folder) -> None:
-    folder.write("tools.py", "def work(ctx):\n    ctx.log('half way')\n    ctx.log('done')\n")
-    folder.write("interlock.yaml", "agents: {work: {python: 'tools:work'}}")
+    folder.write("crew.py", "def work(ctx):\n    ctx.log('half way')\n    ctx.log('done')\n")
+    folder.write("interlock.yaml", "agents: {work: {python: 'crew:work'}}")
     folder.run("run", "go")
     (task,) = folder.facts("status")["tasks"]
     assert folder.told("logs", task["id"]) == "half way\ndone\n"

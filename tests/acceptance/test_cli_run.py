@@ -257,8 +257,8 @@ def test_debug_shows_where_an_error_comes_from(folder: Folder) -> None:
 
 
 def test_a_python_agent_runs_in_a_plan(folder: Folder) -> None:
-    folder.write("tools.py", "def shout(ctx, times=1):\n    return ctx.prompt.upper() * times\n")
-    folder.write("interlock.yaml", "agents: {shout: {python: 'tools:shout'}}")
+    folder.write("crew.py", "def shout(ctx, times=1):\n    return ctx.prompt.upper() * times\n")
+    folder.write("interlock.yaml", "agents: {shout: {python: 'crew:shout'}}")
     folder.write("plan.yaml", "tasks: {a: {prompt: hey, with: {times: 2}}}")
     (task,) = folder.json("run", "plan.yaml")["tasks"]
     assert (task["output"], task["agent"]) == ("HEYHEY", "shout")

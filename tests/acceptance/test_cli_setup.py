@@ -201,7 +201,7 @@ class TestMultiRun:
     @pytest.fixture(autouse=True)
     def _agents(self, folder: Folder) -> None:
         folder.write(
-            "tools.py",
+            "crew.py",
             """\
             class Writer:
                 def run_step(self):
@@ -219,9 +219,9 @@ class TestMultiRun:
             "interlock.yaml",
             """\
             agents:
-              writer: {python: "tools:Writer", owns: docs/}
-              broken: {python: "tools:Broken", owns: src/}
-              function: {python: "tools:function"}
+              writer: {python: "crew:Writer", owns: docs/}
+              broken: {python: "crew:Broken", owns: src/}
+              function: {python: "crew:function"}
               sh: {command: "true"}
             """,
         )
