@@ -42,7 +42,8 @@ from interlock.runtime.recovery.open_run import (
     open_on_disk,
 )
 from interlock.runtime.requests import Question
-from interlock.runtime.shell import RunSettings, Shell
+from interlock.runtime.run_settings import RunSettings
+from interlock.runtime.shell import Shell
 from interlock.runtime.submission.parent import Parent
 from interlock.runtime.submission.prepared import Prepared
 from interlock.runtime.submission.retrying import follow_ups

@@ -59,7 +59,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import Context
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from interlock.errors import (
     InterlockError,
@@ -79,7 +79,6 @@ from interlock.model.task import Task
 from interlock.model.usage import Usage
 from interlock.model.why import Explanation
 from interlock.runtime.attempts import Attempts
-from interlock.runtime.claim_paths import WorkspacePaths
 from interlock.runtime.conditions import Conditions
 from interlock.runtime.context import CURRENT, TaskContext
 from interlock.runtime.estimates import Estimates
@@ -87,38 +86,22 @@ from interlock.runtime.event_stream import EventStream
 from interlock.runtime.handle import Handle, Running, Waiter
 from interlock.runtime.inspection import Inspection, JournalTrouble
 from interlock.runtime.limits.breakers import Breakers
-from interlock.runtime.limits.options import Limits
 from interlock.runtime.limits.rates import Rates
 from interlock.runtime.limits.slots import SlotControl
 from interlock.runtime.log import Log
 from interlock.runtime.loop_thread import LoopThread
 from interlock.runtime.outcomes import OutcomeBuilder
 from interlock.runtime.ports import Ports
-from interlock.runtime.project import ProjectAgents
 from interlock.runtime.recovery.open_run import OpenedRun
 from interlock.runtime.requests import AttemptRequests
 from interlock.runtime.run_clock import KernelTimer, RunClock
+from interlock.runtime.run_settings import RunSettings
 from interlock.runtime.submission.batch import TaskBatch
 from interlock.runtime.submission.parent import Parent
 from interlock.runtime.submission.preparation import Preparation
 from interlock.runtime.submission.prepared import Prepared
 from interlock.runtime.task_table import TaskTable, is_stored
 from interlock.runtime.turn import Decision, Turn
-
-
-class RunSettings(NamedTuple):
-    """The options of a run that do not change."""
-
-    workspace: WorkspacePaths
-    limits: Limits
-    grace: float
-    """Seconds to wait for attempts that do not stop."""
-    agents: ProjectAgents | None = None
-    """Those of the project file, if there is one."""
-    max_outcomes: int | None = None
-    """The outcomes of so many tasks are kept; None: of all."""
-    refuses_unserializable: bool = True
-    """Whether a result that the journal cannot hold is a failure."""
 
 
 class Shell:
