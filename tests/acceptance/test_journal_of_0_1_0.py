@@ -188,6 +188,8 @@ async def test_a_run_of_0_1_0_that_was_killed_is_resumed(
     with Reader(journal, Codec(RECORDED_TYPES)) as reader:
         (run,) = reader.runs()
         assert run.is_open  # not all of its tasks were submitted
+        assert reader._format() == 2  # migrated by the first write
+        assert reader.task(run, "fails~2").labels == {"retry_of": "fails"}
         assert [each.number for each in reader.all_events(run)][-1] == reader.last(run)
 
 
