@@ -27,6 +27,8 @@ RECORD = {
     "group",
     "subtask_ids",
     "num_agents",
+    "agent_ids",
+    "max_concurrent_agents",
     "success",
     "started_at",
     "ended_at",
@@ -36,6 +38,8 @@ RECORD = {
     "speedup_factor",
     "wall_speedup",
     "failed_agents",
+    "errors",
+    "failure_reason",
     "attempts",
     "strategy",
 }
@@ -78,6 +82,73 @@ def test_a_group_that_failed_says_who_and_how_often() -> None:
         assert record["failed_agents"] == [1, 3]
         assert record["attempts"] == {1: 3, 2: 2, 3: 0}
         assert record["num_agents"] == 2
+
+    played(main)
+
+
+class Database:
+    """Stores records as the original's does: it fails for a required key that is missing."""
+
+    REQUIRED = (
+        "num_agents",
+        "agent_ids",
+        "subtask_ids",
+        "success",
+        "total_duration_seconds",
+        "max_concurrent_agents",
+        "parallelization_strategy",
+        "started_at",
+        "completed_at",
+    )
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[Any, dict[str, Any]]] = []
+
+    def log_parallel_attempt(self, task_id: Any, attempt_data: dict[str, Any]) -> None:
+        for name in self.REQUIRED:
+            assert attempt_data[name] is not None
+        self.rows.append((task_id, attempt_data))
+
+
+class OtherNames(Database):
+    def log_parallel_attempt(self, parent: Any, data: dict[str, Any], /) -> None:  # type: ignore[override]
+        super().log_parallel_attempt(parent, data)
+
+
+@pytest.mark.parametrize("manager", [Database, OtherNames])
+def test_a_state_manager_that_takes_a_task_id_and_attempt_data_gets_every_record(
+    manager: type[Database],
+) -> None:
+    async def main() -> None:
+        database = manager()
+        team = Team(s1=sleeps(2), s2=fails())
+        parts = [part(1, 1), part(2, 1), part(3, 2, 2)]
+        await coordinator(team, database, max_retries=0).execute(parts, "T")
+        assert [task_id for task_id, _ in database.rows] == ["T", "T"]
+        first, second = sorted((data for _, data in database.rows), key=lambda data: data["group"])
+        assert (first["num_agents"], first["success"], first["failed_agent_count"]) == (2, False, 1)
+        assert first["agent_ids"] == ["T/1#1", "T/2#1"]
+        assert first["sequential_estimate_seconds"] == first["sequential_seconds"] > 0
+        assert first["parallelization_strategy"] == "parallel_groups"
+        assert first["failure_reason"] == "Subtask 2: LookupError: attempt 1"
+        assert (second["num_agents"], second["agent_ids"]) == (0, [])
+
+    played(main)
+
+
+def test_a_record_carries_the_reasons_of_failures() -> None:
+    async def main() -> None:
+        notebook = Notebook()
+        team = Team(s1=fails(), s2=sleeps(9))
+        await coordinator(team, notebook, max_retries=0, agent_timeout_seconds=5).execute(
+            [part(1, 1), part(2, 1), part(3, 1), part(4, 1, 1)], "T"
+        )
+        (record,) = notebook.records
+        assert list(record["errors"]) == record["failed_agents"] == [1, 2, 4]
+        assert record["errors"][1] == "LookupError: attempt 1"
+        assert record["errors"][2] == "TimedOut: attempt 1 exceeded its timeout"
+        assert record["errors"][4] == "subtask 1, on which it depends, was not completed"
+        assert all(said in record["failure_reason"] for said in record["errors"].values())
 
     played(main)
 

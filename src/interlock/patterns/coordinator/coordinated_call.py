@@ -178,6 +178,7 @@ class CoordinatedCall:
             [self._results[each] for each in ids],
             [self._outcomes[each] for each in ids],
             self.settings.strategy,
+            self.settings.max_parallel,
         )
         self.records.append(record)
         self._on_update(GroupRecorded(record))

@@ -110,7 +110,10 @@ class StateManager(Protocol):
     """Receives the states of subtasks. Each method may be missing; none may be async."""
 
     def log_parallel_attempt(self, **record: Any) -> Any:
-        """Receive the record of a group that has ended."""
+        """Receive the record of a group that has ended.
+
+        It may also be `log_parallel_attempt(task_id, attempt_data)`.
+        """
 
     def get_task(self, task_id: Id) -> Any:
         """Return a task by its id, for an Orchestrator."""

@@ -44,6 +44,7 @@ def record_of(
     results: Sequence[dict[str, Any]],
     outcomes: Sequence[Outcome[Any]],
     strategy: Strategy,
+    max_parallel: int,
 ) -> dict[str, Any]:
     """Return the record of a group whose subtasks have all ended.
 
@@ -56,12 +57,17 @@ def record_of(
     wall = 0.0 if started is None or over is None else (over - started).total_seconds()
     durations = {each["subtask_id"]: each["duration_seconds"] for each in results}
     total = sum(durations.values())
+    failed = [each for each in results if each["status"] != "completed"]
+    errors = {each["subtask_id"]: each["error"] or each["status"] for each in failed}
+    num_agents = sum(each["attempts"] > 0 for each in results)
     return {
         "parent_task_id": parent_id,
         "group": group.number,
         "subtask_ids": [each["subtask_id"] for each in results],
-        "num_agents": sum(each["attempts"] > 0 for each in results),
-        "success": all(each["status"] == "completed" for each in results),
+        "num_agents": num_agents,
+        "agent_ids": [each["agent_id"] for each in results if each["agent_id"] is not None],
+        "max_concurrent_agents": min(num_agents, max_parallel),
+        "success": not failed,
         "started_at": started,
         "ended_at": over,
         "agent_durations": durations,
@@ -69,9 +75,28 @@ def record_of(
         "sequential_seconds": total,
         "speedup_factor": _ratio(total, max(durations.values(), default=0.0)),
         "wall_speedup": _ratio(total, wall),
-        "failed_agents": [each["subtask_id"] for each in results if each["status"] != "completed"],
+        "failed_agents": list(errors),
+        "errors": errors,
+        "failure_reason": "; ".join(f"Subtask {name}: {said}" for name, said in errors.items())
+        or None,
         "attempts": {each["subtask_id"]: each["attempts"] for each in results},
         "strategy": strategy,
+    }
+
+
+def attempt_data_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record for `log_parallel_attempt(task_id, attempt_data)`.
+
+    It has the names that the original's state managers read in addition to ours.
+    """
+    return {
+        **record,
+        # Such a store requires both times, also for a group of which nothing was started.
+        "started_at": record["started_at"] or record["ended_at"],
+        "completed_at": record["ended_at"],
+        "sequential_estimate_seconds": record["sequential_seconds"],
+        "failed_agent_count": len(record["failed_agents"]),
+        "parallelization_strategy": record["strategy"],
     }
 
 
