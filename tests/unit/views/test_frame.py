@@ -156,8 +156,12 @@ def test_the_last_line_tells_time_money_and_what_ctrl_c_does() -> None:
     ("facts", "said"),
     [
         ({"paused": True}, "paused"),
-        ({"draining": True}, "stopping: running tasks may finish"),
-        ({"active": False}, "interrupted"),
+        pytest.param(
+            {"draining": True},
+            "stopping: running tasks may finish",
+            id="facts1-stopping: what runs may finish",
+        ),
+        pytest.param({"active": False}, "interrupted", id="facts2-nobody carries this run out now"),
         ({"ended_at": NOW}, "ended"),
     ],
 )

@@ -19,7 +19,11 @@ from interlock.views.cli.init_files import (
 KNOWN = first_files._KNOWN
 
 
-@pytest.mark.parametrize("found", [(), *((each,) for each in KNOWN), KNOWN], ids=str)
+@pytest.mark.parametrize(
+    "found",
+    [(), *((each,) for each in KNOWN), KNOWN],
+    ids=lambda found: str(found).replace("CodingAgent(", "Found("),
+)
 def test_both_files_are_valid_whatever_was_found(
     found: tuple[CodingAgent, ...], tmp_path: Path
 ) -> None:

@@ -21,10 +21,11 @@ CASES = [
         task("a", State.RUNNING, attempt=2, attempts=3),
         "started with codex, attempt 2 of 3",
     ),
-    (
+    pytest.param(
         Kind.RETRYING,
         task("a", State.RETRYING, attempt=1, attempts=3, error="boom", error_type="OSError"),
         "attempt 1 of 3 failed: OSError: boom",
+        id="retrying-about2-attempt 1 of 3 came to nothing: OSError: boom",
     ),
     (Kind.NEEDS_YOU, task("a", State.NEEDS_YOU, question="Land it?"), "needs you: Land it?"),
     (Kind.SETTLED, task("a", State.SUCCEEDED), "succeeded in 25 s"),
