@@ -49,7 +49,7 @@ def test_its_tables_are_those_of_the_readers(record: RecordKind) -> None:
 
 def test_what_can_be_a_default_and_what_does_not_exist_yet_is_said() -> None:
     defaults = ", ".join(f"`{name}`" for name, key in DEFAULTS.keys.items() if not key.later)
-    assert f"In `defaults` can be: {defaults}." in TEXT
+    assert f"`defaults` may contain: {defaults}." in TEXT
     section = TEXT.partition("## What does not exist yet")[2].partition("\n## ")[0]
     for name, key in LISTED_TASK.keys.items():
         assert not key.later or f"`{name}`" in section

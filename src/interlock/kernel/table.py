@@ -85,7 +85,7 @@ class Table:
             meter = self.meters.get(claim.resource)
             if meter is self.slots:
                 raise InvalidOption(
-                    f"task {task_id!r} claims {claim}; every attempt takes one slot without asking"
+                    f"task {task_id!r} claims {claim}; every attempt takes one slot anyway"
                 )
             if meter is None:
                 if claim.amount != 1:

@@ -54,7 +54,7 @@ class Auto:
             if isinstance(slots, bool) or not isinstance(slots, int) or slots < 1:
                 raise InvalidOption(f"{name} is {slots!r}; it must be a whole number, 1 or more")
         if self.least > self.most:
-            raise InvalidOption(f"at least {self.least} slots and at most {self.most}: no number")
+            raise InvalidOption(f"at least {self.least} slots contradicts at most {self.most}")
         _check_percent("cpu", self.cpu)
         _check_percent("memory", self.memory)
 

@@ -116,7 +116,7 @@ class _Expansion:
         for each in dict.fromkeys((name, short)):
             if each in self._first:
                 first = self._first[each].line
-                text = f"{each!r} would mean all of these and the task in line {first}; rename one"
+                text = f"{each!r} would mean all of these and the task on line {first}; rename one"
                 self._problems.add(at, path, text)
             elif each:
                 self._first[each] = at
@@ -180,7 +180,7 @@ class _Expansion:
         first = self._first.setdefault(own, at)
         if first is not at or own in self.drafts.names:
             self._problems.add(
-                at, path, f"there is already a task {own!r} in line {first.line}; use another id"
+                at, path, f"there is already a task {own!r} on line {first.line}; use another id"
             )
         self.drafts.names[own] = (own,)
 

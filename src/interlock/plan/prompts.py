@@ -111,7 +111,7 @@ def _read_prompt(path: Path) -> tuple[str | None, str]:
     except (OSError, ValueError) as error:
         if isinstance(error, UnicodeDecodeError):
             return None, f"byte {error.start} is not UTF-8; save it as UTF-8"
-        return None, f"it cannot be read: {getattr(error, 'strerror', None) or error}"
+        return None, f"cannot be read: {getattr(error, 'strerror', None) or error}"
     if len(data) > LARGEST_PROMPT:
         return None, "it is larger than 1 MiB; let the prompt tell the agent which file to read"
     if not text.strip():

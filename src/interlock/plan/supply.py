@@ -55,7 +55,7 @@ class Supply:
             totals[name] = totals.get(name, 0) + amount
             most = self._most.get(name)
             if name == _SLOTS:
-                problems.add(node, field, "every task takes one slot without asking; leave it out")
+                problems.add(node, field, "every task takes one slot anyway; leave it out")
             elif most is None:
                 if amount != 1:
                     text = f"{name!r} has no capacity, so a task cannot use {amount} of it"

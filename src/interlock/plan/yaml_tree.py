@@ -129,7 +129,7 @@ class _TreeBuilder:
         first = parent.entries.get(key.value)
         if first is not None:
             self._problems.add(
-                key, "", f"the key {key.value!r} is already in line {first[0].line}; keep one"
+                key, "", f"the key {key.value!r} is already on line {first[0].line}; keep one"
             )
             return
         parent.entries[key.value] = (key, node)

@@ -70,10 +70,10 @@ def test_nobody_gets_all_of_nothing() -> None:
 
 def test_slots_are_not_claimed_for_every_attempt_has_one() -> None:
     run = Judged(slots=2)
-    run.refuses(s.Submit((Task("x", uses="slots=2"),)), InvalidOption, "without asking")
+    run.refuses(s.Submit((Task("x", uses="slots=2"),)), InvalidOption, "takes one slot anyway")
     run.submit(Task("a"))
     more = s.Extend("a", run.tokens["a"], 1, (uses("slots"),))
-    run.refuses(more, InvalidOption, "without asking")
+    run.refuses(more, InvalidOption, "takes one slot anyway")
 
 
 def test_only_what_has_a_capacity_can_be_given_another() -> None:

@@ -36,7 +36,7 @@ def test_a_line_has_number_kind_task_and_what_matters() -> None:
     settled: Outcome[None] = Outcome(
         "a", State.FAILED, error=ErrorRecord("crashed", "no line", retryable=True)
     )
-    assert "settled        a                     failed" in line_of(event(Kind.SETTLED, settled))
+    assert "settled         a                     failed" in line_of(event(Kind.SETTLED, settled))
     started = line_of(event(Kind.STARTED, {"task_id": "a", "attempt": 2}))
     assert started.endswith("a                     attempt=2")
 

@@ -46,7 +46,7 @@ def _resolve(text: str, written: Iterable[tuple[int, Segment]]) -> list[Segment]
     for index, (at, segment) in enumerate(written):
         if segment == "" and index == 0:
             raise ClaimOutsideWorkspace(
-                f"{text!r} is an absolute path; write it from the workspace on, as in 'src/api/'"
+                f"{text!r} is an absolute path; write it relative to the workspace, as in 'src/api/'"
             )
         names_folder = segment in ("", ".", "..")
         if segment == "..":
