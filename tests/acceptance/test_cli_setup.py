@@ -51,7 +51,7 @@ class TestInit:
     def test_it_writes_over_nothing_unless_it_is_forced(self, empty: Folder) -> None:
         empty.write("plan.yaml", "mine")
         said = empty.refused("init")
-        assert "plan.yaml exists already; use --force to overwrite" in said
+        assert "plan.yaml already exists; use --force to overwrite" in said
         assert (empty.path / "plan.yaml").read_text() == "mine"
         assert not (empty.path / "interlock.yaml").exists()
         empty.run("init", "--force")

@@ -142,7 +142,7 @@ def test_a_pause_lets_nothing_start_until_it_is_over(folder: Folder, gate: Gate)
     folder.event("settled", "held")
     assert [folder.state("b"), folder.state("c")] == ["waiting", "waiting"]
     assert folder.facts("status")["paused"] is True
-    assert folder.told("resume") == "Resumed everything.\n"
+    assert folder.told("resume") == "Resumed the run.\n"
     folder.event("settled", "b")
     assert folder.state("c") == "waiting"
     assert folder.facts("resume", "c") == {"resumed": "c"}

@@ -73,7 +73,7 @@ async def test_it_runs_in_the_workspace_with_nothing_to_read(workspace: Path) ->
             sh("echo Error: 401", errors={"auth_error": ["401"]}),
             "auth_error",
             False,
-            "sh ended with exit code 0, and said: Error: 401",
+            "sh ended with exit code 0 and printed: Error: 401",
         ),
         (
             sh("echo 429 >&2; exit 1", errors={"rate_limited": ["429"]}),

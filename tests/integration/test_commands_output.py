@@ -39,7 +39,7 @@ def test_a_gigabyte_of_output_needs_no_memory(workspace: Path) -> None:
     line = "0123456789" * 6 + "abc"
     ran = measured(f"echo first; yes {line} | head -c 1000000000; echo; echo THE END", "THE END")
     assert ran["status"] == "failed"
-    assert "and said: THE END" in ran["reason"]  # it was all looked at, to the last line
+    assert "and printed: THE END" in ran["reason"]  # it was all looked at, to the last line
     assert ran["megabytes"] < MEGABYTES
     log = log_of(workspace)
     assert 10_000_000 < len(log) < 10 * 1024 * 1024 + 100

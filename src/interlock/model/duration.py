@@ -43,8 +43,8 @@ def _parse(text: str, what: str) -> float:
     parts = _PART.findall(compact)
     if not parts or "".join(number + unit for number, unit in parts) != compact:
         raise InvalidOption(
-            f"{what} is {text!r}; write a number with a unit (ms, s, m, h or d), "
-            "such as '90s' or '1h30m'"
+            f"{what} is {text!r}, which is not a valid duration; use a number with a unit "
+            "(ms, s, m, h or d), such as '90s' or '1h30m'"
         )
     return float(sum(float(number) * _UNITS[unit] for number, unit in parts))
 

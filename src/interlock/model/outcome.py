@@ -95,7 +95,8 @@ class Outcome(Generic[T_co]):
 
     def __str__(self) -> str:
         tries = "" if self.attempts <= 1 else f", attempt {self.attempts}"
-        took = "" if self.started_at is None else f" in {span(self.duration)}"
+        took = f" {'in' if self.succeeded else 'after'} {span(self.duration)}"
+        took = "" if self.started_at is None else took
         why = f": {self.reason}" if self.reason else ""
         return f"{self.task_id} {self.status}{took}{tries}{why}"
 

@@ -21,7 +21,7 @@ def priority_of(
     except ValueError:
         if text in known:
             return known[text]
-        more = ". A whole number is possible too"
+        more = "; a whole number is also allowed"
         problems.unknown(at, field, text, f"there is no priority {text!r}", known, more)
         return None
     if number is None:

@@ -20,7 +20,7 @@ def read_text(path: Path, problems: Problems) -> str:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
     except OSError as error:
-        problems.refuse(None, "", f"it cannot be read: {error.strerror or error}")
+        problems.refuse(None, "", f"cannot be read: {error.strerror or error}")
     if len(data) > LARGEST:
         problems.refuse(None, "", f"it is larger than {LARGEST // 1024**2} MiB; split it")
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):

@@ -77,7 +77,7 @@ class Problems:
             self.add(at, field, text, close[0])
             return
         shown = ", ".join(sorted(listed)[:_NAMED]) + (", ..." if len(listed) > _NAMED else "")
-        there = f"; known: {shown}" if listed else "; there are none"
+        there = f"; known: {shown}" if listed else "; none is defined"
         self.add(at, field, f"{text}{there}{more}")
 
     def refuse(self, at: Node | None, field: str, text: str) -> NoReturn:

@@ -39,7 +39,7 @@ def test_a_negative_or_endless_duration_is_refused(written: Duration) -> None:
 
 @pytest.mark.parametrize("written", ["", "90", "s", "1x", "1h-30m", "-5s", "1h,30m", "ten seconds"])
 def test_text_that_is_no_duration_is_refused(written: str) -> None:
-    with pytest.raises(InvalidOption, match=r"timeout is .* write a number with a unit"):
+    with pytest.raises(InvalidOption, match=r"timeout is .* use a number with a unit"):
         seconds(written, "timeout")
 
 

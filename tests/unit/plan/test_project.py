@@ -194,6 +194,6 @@ def test_a_project_without_a_file_has_no_agents(workspace: Path) -> None:
     assert str(caught.value).splitlines() == [
         "command line: tasks[0]: it has no agent; add `agent:` to the task or to `defaults`: "
         "there is none yet, define one in interlock.yaml",
-        "command line: tasks[1].agent: there is no agent 'a'; there are none; define it under "
+        "command line: tasks[1].agent: there is no agent 'a'; none is defined; define it under "
         "`agents` in interlock.yaml",
     ]

@@ -36,12 +36,12 @@ def tree(text: str) -> MappingNode:
 
 def test_a_file_that_is_not_there_is_named(workspace: Path) -> None:
     project = files.project()
-    with pytest.raises(PlanError, match=r"^plans/none\.yaml: it cannot be read: No such file"):
+    with pytest.raises(PlanError, match=r"^plans/none\.yaml: cannot be read: No such file"):
         load_plan(Path("plans/none.yaml"), project)
 
 
 def test_a_folder_is_no_plan(workspace: Path) -> None:
-    with pytest.raises(PlanError, match="it cannot be read: Is a directory"):
+    with pytest.raises(PlanError, match="cannot be read: Is a directory"):
         load_plan(workspace, files.project())
 
 

@@ -32,7 +32,7 @@ CASES = [
     (
         Kind.SETTLED,
         task("a", State.FAILED, error="boom", error_type="OSError", log="x.log"),
-        "failed in 25 s: OSError: boom (log: x.log)",
+        "failed after 25 s: OSError: boom (log: x.log)",
     ),
     (Kind.SETTLED, task("a", State.SKIPPED, cause="b", error="b"), "skipped: b did not succeed"),
     (Kind.REPORTED, task("a", State.RUNNING), ""),

@@ -57,7 +57,7 @@ def verdict(name: str, ran: FinishedProgram) -> Ending:
         passing = is_shortage(messages.failure[0])
         return failed(CANNOT_START, _why_not(ran.argv[0], *messages.failure), passing=passing)
     if found.kind:
-        return failed(found.kind, f"{name} {ran.how}, and said: {found.line[:_SHOWN]}")
+        return failed(found.kind, f"{name} {ran.how} and printed: {found.line[:_SHOWN]}")
     if messages.status != 0:
         return failed(CRASHED, f"{name} {ran.how}{_last(ran)}")
     return Ending(State.SUCCEEDED, ran.out.result())

@@ -46,7 +46,7 @@ def _resolve(text: str, written: Iterable[tuple[int, Segment]]) -> list[Segment]
     for index, (at, segment) in enumerate(written):
         if segment == "" and index == 0:
             raise ClaimOutsideWorkspace(
-                f"{text!r} is an absolute path; write it relative to the workspace, as in 'src/api/'"
+                f"{text!r} is an absolute path; write it relative to the workspace: 'src/api/'"
             )
         names_folder = segment in ("", ".", "..")
         if segment == "..":
@@ -61,8 +61,8 @@ def _resolve(text: str, written: Iterable[tuple[int, Segment]]) -> list[Segment]
 def _climb(text: str, at: int, segments: list[Segment]) -> None:
     if not segments:
         raise ClaimOutsideWorkspace(
-            f"{text!r} climbs out of the workspace; claim paths inside it, open the workspace in a "
-            "folder further up, or claim what lies outside by a name, with uses()"
+            f"{text!r} is outside the workspace; claim paths inside it, use a folder further up as "
+            "the workspace, or claim a name for it with `uses`"
         )
     if not isinstance(segments[-1], str):
         raise invalid(text, at, "'..' after a segment with wildcards; write the path without it")

@@ -90,7 +90,7 @@ class RequestHandler:
         if not isinstance(named, list) or not all(isinstance(each, str) for each in named):
             raise InvalidOption("`tasks` is not a list of task ids")
         known = [self._rt.handle(task_id) for task_id in named]  # all or none
-        return [each.task_id for each in known if self._rt.cancel(each, "cancelled by a person")]
+        return [each.task_id for each in known if self._rt.cancel(each, "by a person")]
 
     def _retry(self, request: Mapping[str, Any]) -> dict[str, str]:
         """Submit a task again, and all that was skipped because of it; their outcomes stand.

@@ -81,7 +81,9 @@ def run_app(arguments: Sequence[str]) -> int:
         discard_output()  # a reader that is stuck must not delay the exit
         return ExitCode.INTERRUPTED
     except typer.TyperException as error:
-        complain(f"{error.format_message()} See `interlock --help`.")
+        message = error.format_message()
+        stop = "" if message.endswith((".", "?", "!")) else "."
+        complain(f"{message}{stop} See `interlock --help`.")
         return ExitCode.USAGE
     except BrokenPipeError:
         discard_output()

@@ -20,7 +20,7 @@ _INTERNAL = frozenset({"task_id", "token", "grant", "request", "chance", "gone",
 def line_of(event: Event) -> str:
     """Number, time, kind, task and details of an event."""
     at = event.time.astimezone().strftime("%H:%M:%S.%f")[:-3]
-    return f"{event.number:>6}  {at}  {event.kind:<13}  {event.task_id:<20}  {_details(event)}"
+    return f"{event.number:>6}  {at}  {event.kind:<14}  {event.task_id:<20}  {_details(event)}"
 
 
 def event_json(event: Event) -> dict[str, Any]:
@@ -38,13 +38,13 @@ def _details(event: Event) -> str:
     if isinstance(event.data, Task):
         return ", ".join(map(str, event.data.claims))
     if isinstance(event.data, Outcome):
-        return f"{event.data.status} {event.data.reason}"[:_LONGEST]
+        return f"{event.data.status} {event.data.reason}".rstrip()[:_LONGEST]
     fields = {name: value for name, value in event.fields.items() if _matters(name, value)}
     return " ".join(f"{name}={_plain(value)}" for name, value in fields.items())[:_LONGEST]
 
 
 def _matters(name: str, value: Any) -> bool:
-    return name not in _INTERNAL and value not in (None, "", 0.0, ())
+    return name not in _INTERNAL and value not in (None, "", 0.0, (), [])
 
 
 def _plain(value: Any) -> Any:

@@ -110,10 +110,11 @@ def _started(task: TaskFacts) -> str:
 
 
 def _settled(task: TaskFacts) -> str:
-    took = f" in {span(task.duration)}" if task.attempt else ""
+    took = f"{'in' if task.state is State.SUCCEEDED else 'after'} {span(task.duration)}"
     attempt = f", attempt {task.attempt}" if task.attempt > 1 else ""
     why = ending(task) if task.state is not State.SUCCEEDED else ""
     log = f" (log: {task.log})" if task.log and task.state is not State.SUCCEEDED else ""
+    took = f" {took}" if task.attempt else ""
     return f"{STYLES[task.state].word}{took}{attempt}{': ' if why else ''}{why}{log}"
 
 

@@ -35,7 +35,7 @@ def cancel(
 
 
 def retry(task: TaskId, as_json: Json = False) -> int:
-    """Run a task again that did not succeed.
+    """Repeat a task that did not succeed.
 
     Tasks that were skipped because of it run again as well. For a run that has ended, use
     `interlock run --resume`: it repeats every task that did not succeed.
@@ -54,11 +54,11 @@ def pause(
     task: Annotated[str | None, typer.Argument(help="Pause only this task.")] = None,
     as_json: Json = False,
 ) -> int:
-    """Start nothing more for now; running attempts continue."""
+    """Start no new attempts until `interlock resume`; running attempts continue."""
     ask(find_project().folder, "pause", task=task)
     what = task or "everything"
     undo = f"interlock resume {task}" if task else "interlock resume"
-    return _print({"paused": what}, f"Paused {what}. Resume with `{undo}`.", as_json)
+    return _print({"paused": what}, f"Paused {task or 'the run'}. Resume with `{undo}`.", as_json)
 
 
 def resume(
@@ -71,7 +71,7 @@ def resume(
     """
     ask(find_project().folder, "resume", task=task)
     what = task or "everything"
-    return _print({"resumed": what}, f"Resumed {what}.", as_json)
+    return _print({"resumed": what}, f"Resumed {task or 'the run'}.", as_json)
 
 
 def prioritize(

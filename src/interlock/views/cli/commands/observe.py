@@ -45,12 +45,12 @@ def add_to(app: typer.Typer) -> None:
 
 
 def status(
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep showing it.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep updating the view.")] = False,
     as_json: Json = False,
 ) -> int:
     """Show the state of the last run.
 
-    What is running on which files, what is waiting and for what, what has ended and how.
+    Lists the running tasks with their files, the waiting ones with the reason, and recent outcomes.
     """
     folder = find_project()
     if watch:
@@ -67,7 +67,7 @@ def status(
 def why(task: TaskId, as_json: Json = False) -> int:
     """Explain why a task is not running.
 
-    Gives every reason at once, when the last of them is expected to clear, and what would help.
+    Lists every reason, when the last of them is expected to clear, and what would help.
     """
     folder = find_project()
     facts = facts_of(folder)

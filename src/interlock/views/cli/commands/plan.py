@@ -43,8 +43,8 @@ def check(
 ) -> int:
     """Check a plan, or compare two patterns.
 
-    Lists every error of a plan, or which of its tasks take turns and why. For two patterns, says
-    whether some path could match both.
+    Lists every error of a plan or, if there is none, which of its tasks take turns and why. For two
+    patterns, says whether some path could match both.
     """
     if len(what) == 2:
         return _patterns(what[0], what[1], as_json)
@@ -62,7 +62,7 @@ def check(
         say(f"note: {warning}")
     for each in found:
         say(f"{each.one} and {each.other} take turns: {each.about}")
-    turns = "no two of them conflict"
+    turns = "no pairs take turns"
     if found:
         turns = f"{plural(len(found), 'pair')} {'takes' if len(found) == 1 else 'take'} turns"
     if len(tasks) > COMPARED:

@@ -141,8 +141,8 @@ def delegate(
 ) -> int:
     """Run several prompts at once.
 
-    First says which of them cannot run at the same time, and at the end how long they would have
-    taken one after another.
+    Before the start, lists the prompts that cannot run at the same time; at the end, says how long
+    they would have taken one after another.
     """
     folder = find_project()
     project = folder.project()

@@ -53,7 +53,7 @@ def init(
     there = [path.name for path in files if path.exists()]
     if there and not force:
         raise UsageError(
-            f"{' and '.join(there)} {'exists' if len(there) == 1 else 'exist'} already; "
+            f"{' and '.join(there)} already {'exists' if len(there) == 1 else 'exist'}; "
             "use --force to overwrite"
         )
     for path, text in files.items():
