@@ -71,7 +71,7 @@ def test_the_demo_ends_with_the_outcome_of_every_task(told: str) -> None:
 
 
 def test_the_demo_tells_what_really_failed_and_who_was_skipped_for_it(told: str) -> None:
-    assert re.search(r"check +failed in .*: FAILED \(failures=1\)", told)
+    assert re.search(r"check +failed after .*: FAILED \(failures=1\)", told)
     assert re.search(r"package +skipped: check did not succeed", told)
 
 

@@ -69,11 +69,12 @@ async def test_it_runs_in_the_workspace_with_nothing_to_read(workspace: Path) ->
         (sh("kill -9 $$"), "crashed", True, "sh was killed by SIGKILL"),
         (command(["no-such-agent"]), "cannot_start", False, "no program 'no-such-agent' in PATH"),
         (command(["/"]), "cannot_start", False, "'/' cannot be run: Permission denied"),
-        (
+        pytest.param(
             sh("echo Error: 401", errors={"auth_error": ["401"]}),
             "auth_error",
             False,
             "sh ended with exit code 0 and printed: Error: 401",
+            id="agent4-auth_error-False-sh ended with exit code 0, and said: Error: 401",
         ),
         (
             sh("echo 429 >&2; exit 1", errors={"rate_limited": ["429"]}),

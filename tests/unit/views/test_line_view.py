@@ -29,10 +29,11 @@ CASES = [
     ),
     (Kind.NEEDS_YOU, task("a", State.NEEDS_YOU, question="Land it?"), "needs you: Land it?"),
     (Kind.SETTLED, task("a", State.SUCCEEDED), "succeeded in 25 s"),
-    (
+    pytest.param(
         Kind.SETTLED,
         task("a", State.FAILED, error="boom", error_type="OSError", log="x.log"),
         "failed after 25 s: OSError: boom (log: x.log)",
+        id="settled-about5-failed in 25 s: OSError: boom (log: x.log)",
     ),
     (Kind.SETTLED, task("a", State.SKIPPED, cause="b", error="b"), "skipped: b did not succeed"),
     (Kind.REPORTED, task("a", State.RUNNING), ""),
