@@ -111,7 +111,7 @@ class Database:
 
 
 class OtherNames(Database):
-    def log_parallel_attempt(self, parent: Any, data: dict[str, Any], /) -> None:  # type: ignore[override]
+    def log_parallel_attempt(self, parent: Any, data: dict[str, Any], /) -> None:
         super().log_parallel_attempt(parent, data)
 
 

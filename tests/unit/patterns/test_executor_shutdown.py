@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import threading
+import time
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -72,6 +76,162 @@ def test_checkpoint_saves_each_task_before_it_is_cancelled() -> None:
         assert all(each.cancelled() for each in tasks.values())
 
     played(main)
+
+
+async def _never_returns(task_id: str) -> None:
+    await asyncio.Event().wait()
+
+
+async def _ignores_cancellation(task_id: str) -> None:
+    await resists(50)()
+
+
+@pytest.mark.parametrize("save", [_never_returns, _ignores_cancellation])
+def test_a_save_that_hangs_is_bounded(save: Callable[[str], Awaitable[None]]) -> None:
+    async def main() -> None:
+        async def one_hangs(task_id: str) -> None:
+            if task_id == "b":
+                await save(task_id)
+
+        tasks = {each: asyncio.ensure_future(asyncio.sleep(99)) for each in "abc"}
+        manager = ShutdownManager("checkpoint", grace_seconds=5, save=one_hangs, save_seconds=3)
+        for name, task in tasks.items():
+            manager.register_task(name, task)
+        result = await manager.initiate_shutdown()
+        assert (result.tasks_saved, result.tasks_interrupted) == (2, 1)
+        assert result.duration_seconds == pytest.approx(8)
+        assert all(each.cancelled() for each in tasks.values())
+        await asyncio.sleep(60)
+
+    played(main)
+
+
+def test_a_blocking_save_that_hangs_is_bounded_too() -> None:
+    released = threading.Event()
+
+    def save(task_id: str) -> None:
+        released.wait(30)
+
+    async def main() -> None:
+        manager = ShutdownManager("checkpoint", grace_seconds=0, save=save, save_seconds=0.1)
+        task = asyncio.ensure_future(asyncio.sleep(99))
+        manager.register_task("a", task)
+        began = time.monotonic()
+        result = await manager.initiate_shutdown()
+        assert time.monotonic() - began < 5
+        assert (result.tasks_saved, result.tasks_interrupted) == (0, 1)
+
+    try:
+        asyncio.run(main())
+    finally:
+        released.set()
+
+
+def test_a_clean_up_that_ignores_its_cancellation_is_bounded() -> None:
+    async def main() -> None:
+        manager = ShutdownManager(cleanup_seconds=5)
+        manager.register_cleanup(resists(50))
+        result = await manager.initiate_shutdown()
+        assert not result.cleanup_completed
+        assert result.duration_seconds == pytest.approx(5)
+        await asyncio.sleep(60)
+
+    played(main)
+
+
+def test_a_save_that_returns_false_has_not_saved() -> None:
+    async def main() -> None:
+        async def save(task_id: str) -> bool | None:
+            return {"a": True, "b": False}.get(task_id)
+
+        manager = ShutdownManager("checkpoint", grace_seconds=1, save=save)
+        for each in "abc":
+            manager.register_task(each, asyncio.ensure_future(asyncio.sleep(99)))
+        result = await manager.initiate_shutdown()
+        assert (result.tasks_saved, result.tasks_interrupted) == (2, 1)
+
+    played(main)
+
+
+def test_a_task_that_raised_or_was_cancelled_in_the_grace_is_not_completed() -> None:
+    async def main() -> None:
+        async def raises() -> None:
+            await asyncio.sleep(1)
+            raise OSError("disk")
+
+        tasks = {
+            "fine": asyncio.ensure_future(asyncio.sleep(1)),
+            "failed": asyncio.ensure_future(raises()),
+            "cancelled": asyncio.ensure_future(asyncio.sleep(9)),
+            "slow": asyncio.ensure_future(asyncio.sleep(99)),
+        }
+        manager = ShutdownManager()
+        for name, task in tasks.items():
+            manager.register_task(name, task)
+        asyncio.get_running_loop().call_later(2, tasks["cancelled"].cancel)
+        result = await manager.initiate_shutdown()
+        assert (result.tasks_completed, result.tasks_failed) == (1, 1)
+        assert (result.tasks_saved, result.tasks_interrupted) == (0, 2)
+
+    played(main)
+
+
+def test_a_task_is_unregistered_outside_a_loop_too() -> None:
+    manager = ShutdownManager()
+
+    async def main() -> None:
+        manager.register_task("a", asyncio.ensure_future(asyncio.sleep(0)))
+
+    asyncio.run(main())
+    manager.unregister_task("a")
+    manager.unregister_task("never registered")
+
+    async def end() -> ShutdownResult:
+        return await manager.initiate_shutdown()
+
+    assert asyncio.run(end()).tasks_completed == 0
+
+
+def test_no_exception_of_a_shutdown_was_never_retrieved() -> None:
+    complaints: list[str] = []
+
+    async def fails_in(seconds: float) -> None:
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            raise OSError("disk")
+
+    async def late() -> None:
+        try:
+            await asyncio.sleep(9)
+        except asyncio.CancelledError:
+            await asyncio.sleep(0.05)
+            raise OSError("disk") from None
+
+    async def save(task_id: str) -> None:
+        try:
+            await asyncio.sleep(9)
+        finally:
+            raise OSError("disk")
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: complaints.append(context["message"]))
+        manager = ShutdownManager("checkpoint", grace_seconds=0.05, save=save, save_seconds=0.01)
+        manager.register_task("early", asyncio.ensure_future(fails_in(0.01)))
+        manager.register_task("cancelled", asyncio.ensure_future(fails_in(9)))
+        manager.register_task("late", asyncio.ensure_future(late()))
+        manager.register_cleanup(lambda: fails_in(0))
+        result = await manager.initiate_shutdown()
+        assert (result.tasks_failed, result.tasks_interrupted) == (1, 2)
+        manager._tasks.clear()
+        await asyncio.sleep(0.1)
+        gc.collect()
+        await asyncio.sleep(0)
+
+    asyncio.run(main())
+    gc.collect()
+    assert complaints == []
 
 
 def test_a_task_that_will_not_stop_is_named() -> None:
@@ -197,6 +357,7 @@ def test_a_second_shutdown_is_the_first_one_and_who_gives_up_does_not_stop_it() 
         {"save": print},
         {"grace_seconds": -1},
         {"cleanup_seconds": "soon"},
+        {"save_seconds": -1},
     ],
 )
 def test_wrong_options_are_refused(options: dict[str, Any]) -> None:
