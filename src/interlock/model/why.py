@@ -282,7 +282,7 @@ class StuckJournal:
     since: float
 
     def describe(self, now: float) -> str:
-        return f"the journal could not be written for {span(now - self.since)}: {self.error}"
+        return f"the journal has not been writable for {span(now - self.since)}: {self.error}"
 
     def summarize(self, now: float, name: Naming = str) -> str:
         return f"the journal cannot be written: {self.error}"

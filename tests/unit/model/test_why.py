@@ -56,7 +56,7 @@ SENTENCES: list[tuple[why.Reason, str]] = [
     ),
     (
         why.StuckJournal("disk is full", 1),
-        "the journal could not be written for 9.0 s: disk is full",
+        "the journal has not been writable for 9.0 s: disk is full",
     ),
     (
         why.NoCoordinator("7f3a", 1),

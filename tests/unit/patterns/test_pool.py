@@ -408,7 +408,7 @@ def test_a_model_that_is_down_is_not_asked_until_one_probe_has_succeeded() -> No
             found = await pool.run_parallel_tasks(tasks("b", "z", "c"))
             assert of(found, "status") == ["error", "success", "error"]
             assert found[0]["error"] == (
-                "model 'm' is not asked at the moment: 3 failures in a row, the last one: "
+                "the breaker of model 'm' is open: 3 failures in a row, the last one: "
                 "OSError: line busy"
             )
             assert asyncio.get_running_loop().time() == 0
@@ -425,7 +425,7 @@ def test_a_model_that_is_down_is_not_asked_until_one_probe_has_succeeded() -> No
             found = await pool.run_parallel_tasks(tasks(*"abcd"))
             assert set(cast.prompts) == {"a", "z"}  # the probe, and nobody else
             assert of(found, "status") == ["error"] * 4
-            assert "not asked at the moment" in found[3]["error"]
+            assert "the breaker of model 'm' is open" in found[3]["error"]
 
             await asyncio.sleep(31)
             cast.does = dict.fromkeys("abcd", resting(1))

@@ -368,7 +368,7 @@ def test_a_model_that_is_down_is_an_error_in_the_round() -> None:
         async with pool_of(cast, breaker=Breaker(failures=3, cool_down=30)) as pool:
             await pool.spawn_agents(agents(*"abcd", model="m"))
             found = await Roundtable(None, pool).discuss("x", [*"abcd"], rounds=2)
-            assert "model 'm' is not asked at the moment" in found[1]["responses"]["d"]
+            assert "the breaker of model 'm' is open" in found[1]["responses"]["d"]
 
     played(main)
 

@@ -84,6 +84,6 @@ class ModelBreakers:
             if reason is not None and handle.state is State.WAITING:
                 self._rejected.add(task_id)
                 handle.cancel(
-                    f"model {model!r} is not asked at the moment: {reason.failures} failures in a "
-                    f"row, the last one: {reason.last}"
+                    f"the breaker of model {model!r} is open: {reason.failures} failures in a row, "
+                    f"the last one: {reason.last}"
                 )
