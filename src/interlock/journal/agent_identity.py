@@ -9,6 +9,12 @@ restart. So only constants are taken from closures and from objects of unknown s
 is examined once, when this process first sees it. Of objects of unknown shape, texts count and
 numbers do not: those are often counters, process ids or file descriptors. A dataclass declares its
 fields, so all of them count.
+
+The name of a user's agent is Python's: module and qualified name. Renaming it makes it another
+agent. Interlock's own agents, which its systems submit around those of the user, have stable names
+instead (`model/stable_names.py`): they can be renamed and moved. Their settings are like any
+other's. So they take no constants, functions or partials from outside, or keep the names of those
+variables.
 """
 
 from __future__ import annotations
@@ -26,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 from interlock.journal.schema.names import RECORDS
 from interlock.journal.schema.user_types import name_of
 from interlock.model.command import Command
+from interlock.model.stable_names import STABLE_NAMES, stable_name_of
 
 if TYPE_CHECKING:
     from interlock.journal.schema.encoding import Walk
@@ -41,7 +48,7 @@ _seen: dict[int, tuple[weakref.ref[Any], Any]] = {}
 
 
 def agent_name(agent: Any) -> str:
-    """The name of an agent: `module:qualified name`, or the name that it was given."""
+    """The name of an agent: `module:qualified name`, a stable name, or that of a command."""
     if type(agent) is FunctionType:
         return name_of(agent)
     for _ in range(_WRAPPED):
@@ -64,7 +71,7 @@ def _wrapped(agent: Any) -> Any:
     kind = type(agent)
     if issubclass(kind, functools.partial):
         return agent.func
-    if kind.__name__ == "Process" and kind.__module__.startswith("interlock.execution."):
+    if stable_name_of(kind) == STABLE_NAMES["process"]:
         return agent.function
     return None
 

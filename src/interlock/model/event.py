@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from interlock.model.stable_names import stable_name
+
 
 class Kind(StrEnum):
     """The kind of an event. The structured log uses these words as its messages."""
@@ -53,6 +55,7 @@ COMMAND_NAMES: dict[type, str] = {}
 the classes are the kernel's, which the model does not know."""
 
 
+@stable_name("data.event")
 class Event(NamedTuple):
     """One event. `data` has the details, a record for most kinds; `fields` has them by name."""
 

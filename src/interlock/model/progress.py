@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from interlock.model.stable_names import stable_name
 
+
+@stable_name("data.progress")
 @dataclass(frozen=True, slots=True)
 class Progress:
     """How many tasks are in each state, at one moment."""

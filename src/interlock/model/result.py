@@ -9,8 +9,10 @@ from typing import Any
 from interlock.errors import RunFailed, UnknownTask
 from interlock.model.duration import span
 from interlock.model.outcome import Outcome
+from interlock.model.stable_names import stable_name
 
 
+@stable_name("data.run_result")
 @dataclass(frozen=True, slots=True)
 class RunResult:
     """One outcome for each task, in the order in which the tasks were given."""

@@ -18,6 +18,7 @@ from interlock.model.claim import Claim, Mode
 from interlock.model.duration import span
 from interlock.model.naming import Naming
 from interlock.model.outcome import State
+from interlock.model.stable_names import stable_name
 from interlock.model.throttled import ClosedGate, LoadedMachine, OpenBreaker
 
 
@@ -327,6 +328,7 @@ REASONS: tuple[type[Reason], ...] = get_args(Reason)
 """Every kind of reason, in the order of the documentation."""
 
 
+@stable_name("data.explanation")
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """Why a task is where it is. Print it, or look at its fields.

@@ -14,6 +14,7 @@ from interlock.execution.processes.process_agent import Process
 from interlock.model.claim import Mode, as_claims
 from interlock.model.command import Command
 from interlock.model.labels import AGENT_LABEL
+from interlock.model.stable_names import stable_name
 from interlock.model.task import ONCE, Task
 from interlock.plan.env_file import secret_values
 from interlock.plan.records import AgentSpec, Plan, PlannedTask, Project, claims_of
@@ -166,6 +167,7 @@ def _tasks(planned: PlannedTask, agents: ProjectAgents) -> Iterable[Task]:
     )
 
 
+@stable_name("plan.question")
 async def ask_first(ctx: TaskContext) -> str:
     """Ask a person whether the task that depends on this one may start; `no` ends both."""
     answer = await ctx.ask(ctx.prompt or "Go on?")

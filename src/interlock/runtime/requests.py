@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 from interlock.errors import AttemptOver, UnknownTask, WouldDeadlock
 from interlock.kernel import stimuli as s
 from interlock.model.claim import Claim, uses
+from interlock.model.stable_names import stable_name
 from interlock.model.task import Task
 from interlock.runtime.claim_paths import WorkspacePaths
 from interlock.runtime.kernel_driver import KernelDriver
@@ -26,6 +27,7 @@ from interlock.runtime.loop_thread import LoopThread
 from interlock.runtime.recovery.known_tasks import KnownTasks
 
 
+@stable_name("data.question")
 class Question(NamedTuple):
     """What a task asks a person; answer it with `rt.answer(task_id, text)`."""
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from interlock.model.stable_names import stable_name
 
+
+@stable_name("data.message")
 class Message(NamedTuple):
     """A message in a session; `role` is `user` or `assistant`."""
 

@@ -12,12 +12,14 @@ from typing import Any, Generic, TypeVar
 
 from interlock.errors import NotAnAgent
 from interlock.execution.processes import main_script
+from interlock.model.stable_names import stable_name
 
 T = TypeVar("T")
 
 _INSTEAD = "Give interlock.process() a function that is defined at the top of a module."
 
 
+@stable_name("process")
 @dataclass(frozen=True, slots=True)
 class Process(Generic[T]):
     """A function that a Runtime runs in a process of its own. Made by `interlock.process()`.

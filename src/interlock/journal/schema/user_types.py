@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from interlock.journal.schema import pydantic_models as models
 from interlock.journal.schema.builtin_types import SIMILAR
+from interlock.model.stable_names import stable_name_of, type_of_stable_name
 
 if TYPE_CHECKING:
     from interlock.journal.schema.encoding import Encoder, Walk
@@ -22,7 +23,13 @@ _WITH_CONTENT = (*(base for base, _ in SIMILAR), deque, bytearray)
 
 
 def name_of(kind: Any) -> str:
-    """`module:qualified name`; built-in types have their name alone."""
+    """The stable name of what is Interlock's own; `module:qualified name` of all else.
+
+    Built-in types have their name alone.
+    """
+    stable = stable_name_of(kind)
+    if stable is not None:
+        return stable
     module = getattr(kind, "__module__", "")
     name: str = getattr(kind, "__qualname__", None) or repr(kind)
     return name if module == "builtins" else f"{module}:{name}"
@@ -129,6 +136,9 @@ def _named_tuple_of(kind: Any, of: dict[str, Any]) -> Any:
 
 
 def _loaded(name: str) -> type | None:
+    stable = type_of_stable_name(name)
+    if stable is not None:
+        return stable
     module, _, qualified = name.partition(":")
     found: Any = sys.modules.get(module)
     for part in qualified.split("."):

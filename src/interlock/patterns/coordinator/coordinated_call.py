@@ -8,6 +8,7 @@ from typing import Any
 
 from interlock.model.claim import Claim, uses, write
 from interlock.model.outcome import Outcome, State
+from interlock.model.stable_names import stable_name
 from interlock.model.task import Task
 from interlock.patterns.coordinator.config import Settings
 from interlock.patterns.coordinator.state_updates import (
@@ -31,6 +32,7 @@ _ENOUGH_HISTORY = 3
 """So many measured subtasks of a complexity are a better estimate than the caller's."""
 
 
+@stable_name("coordinator.group_end")
 @dataclass(frozen=True)
 class GroupEnd:
     """An agent that waits until a group has ended; the subtasks of the next group depend on it."""

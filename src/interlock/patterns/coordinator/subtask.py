@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import Any, Protocol, TypeAlias
 
 from interlock.errors import BlankId, InvalidOption
+from interlock.model.stable_names import stable_name
 
 Id: TypeAlias = int | str
 
@@ -15,6 +16,7 @@ _HUGE = 10**100
 """No sensible number, and far below the range in which floats are infinite."""
 
 
+@stable_name("data.subtask")
 @dataclass(frozen=True)
 class SubTask:
     """A part of a task, for one agent.

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from interlock.errors import AgentException, DuplicateId, InvalidOption
+from interlock.model.stable_names import stable_name
 from interlock.model.task import Task
 from interlock.runtime.context import TaskContext
 from interlock.runtime.data import copied
@@ -48,23 +49,31 @@ class AgentLifecycle:
     def as_agent(self) -> Callable[[TaskContext], Any]:
         """Return the agent for the Runtime; one for all subtasks of a call."""
 
+        @stable_name("coordinator.attempt_on_loop")
         async def on_the_loop(ctx: TaskContext) -> Any:
             made = self._factory()
             if not isinstance(self._factory, type):
                 made = await made
             agent = self._noted(ctx, made)
             if not self._is_async(agent) and any(_methods(agent)):
-                return await self._child(ctx, lambda ctx: self._in_a_thread(ctx, agent))
+
+                @stable_name("coordinator.agent_in_thread")
+                def in_its_thread(ctx: TaskContext) -> Any:
+                    return self._in_a_thread(ctx, agent)
+
+                return await self._child(ctx, in_its_thread)
             return await self._on_the_loop(ctx, agent)
 
+        @stable_name("coordinator.attempt_in_thread")
         def in_a_thread(ctx: TaskContext) -> Any:
             agent = self._noted(ctx, self._factory())
             if self._is_async(agent):
 
-                async def child(ctx: TaskContext) -> Any:
+                @stable_name("coordinator.agent_on_loop")
+                async def on_its_loop(ctx: TaskContext) -> Any:
                     return await self._on_the_loop(ctx, agent)
 
-                return self._child(ctx, child).wait()
+                return self._child(ctx, on_its_loop).wait()
             return self._in_a_thread(ctx, agent)
 
         return on_the_loop if _is_async_factory(self._factory) else in_a_thread

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from interlock.errors import InterlockError
+from interlock.model.stable_names import stable_name
 from interlock.model.task import Task
 from interlock.patterns.cron.clock import SET_BACK
 from interlock.patterns.cron.firings import firing_of, record_of
@@ -42,5 +43,6 @@ def cancel_unclaimed(runtime: Runtime) -> None:
             return  # the run takes no more tasks, as after a signal: it stays open
 
 
+@stable_name("cron.missing_agent")
 def _missing_agent() -> None:
     """Stands for an agent that the program no longer has; never called."""

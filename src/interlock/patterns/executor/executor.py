@@ -14,6 +14,7 @@ from interlock.errors import FatalError, InvalidOption, ParallelExecutionError
 from interlock.model.claim import Claim
 from interlock.model.duration import Duration, seconds
 from interlock.model.event import Event, Kind
+from interlock.model.stable_names import stable_name
 from interlock.model.task import Task
 from interlock.patterns.executor.agent_outcomes import StoredOutcome
 from interlock.patterns.executor.engine_call import EngineCaller, GroupEngine
@@ -202,6 +203,7 @@ class ParallelExecutor:
 
         # A task claims what all assignments claim and then runs them as its children. So the group
         # gets everything at once, in its turn, and `why` explains what it waits for.
+        @stable_name("executor.group")
         async def gate(ctx: TaskContext) -> list[StoredOutcome]:
             execution.gate = asyncio.get_running_loop().create_future()
             try:

@@ -8,6 +8,7 @@ from typing import Any
 
 from interlock.model.claim import Claim
 from interlock.model.outcome import Outcome
+from interlock.model.stable_names import stable_name
 from interlock.model.task import Task
 from interlock.patterns.executor.agent_outcomes import (
     RefusedByShutdown,
@@ -82,6 +83,7 @@ class GroupExecution:
         other ones must not reuse the old results.
         """
 
+        @stable_name("executor.agent")
         async def agent(ctx: TaskContext, *recorded: Any) -> Any:
             return await self._work(ctx)
 

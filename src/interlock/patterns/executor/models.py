@@ -15,6 +15,8 @@ from pydantic import (
     model_validator,
 )
 
+from interlock.model.stable_names import stable_name
+
 CANCELLED = "Cancelled"
 TIMED_OUT = "Timed out after "
 REFUSED = "Refused: "
@@ -43,6 +45,7 @@ class _Model(BaseModel):
         return data
 
 
+@stable_name("data.agent_assignment")
 class AgentAssignment(_Model):
     """An agent and its task. Both may be any objects that have an `id`."""
 
@@ -78,6 +81,7 @@ class AgentAssignment(_Model):
         return str(self.task.id)
 
 
+@stable_name("data.parallel_execution_group")
 class ParallelExecutionGroup(_Model):
     """Assignments that are executed together, at most `max_concurrency` at a time."""
 
@@ -95,6 +99,7 @@ class ParallelExecutionGroup(_Model):
         return self
 
 
+@stable_name("data.agent_outcome")
 class AgentOutcome(_Model):
     """How one assignment ended: the result of the engine, or the text of an error."""
 
@@ -135,6 +140,7 @@ class AgentOutcome(_Model):
         return "refused" if self.error.startswith(REFUSED) else "failed"
 
 
+@stable_name("data.parallel_execution_result")
 class ParallelExecutionResult(_Model):
     """The outcomes of a group, in the order of its assignments."""
 
@@ -168,6 +174,7 @@ class ParallelExecutionResult(_Model):
         return sum((float(result.total_cost_usd) for result in results), 0.0)
 
 
+@stable_name("data.parallel_progress")
 class ParallelProgress(_Model):
     """The progress of a group. Counts that do not add up are rejected."""
 

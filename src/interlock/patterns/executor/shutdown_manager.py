@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from interlock.errors import InvalidOption, ShuttingDown
 from interlock.model.duration import Duration, seconds
+from interlock.model.stable_names import stable_name
 from interlock.runtime.log import LOGGER
 from interlock.runtime.own_thread import in_own_thread
 
@@ -21,6 +22,7 @@ _CANCEL_GRACE = 5.0
 """Seconds that cancelled tasks may take to end."""
 
 
+@stable_name("data.shutdown_result")
 @dataclass(frozen=True)
 class ShutdownResult:
     """The result of a shutdown: how many tasks ended how, and whether clean-up completed."""

@@ -17,6 +17,7 @@ from interlock.errors import (
 from interlock.model.claim import uses
 from interlock.model.limits import Breaker
 from interlock.model.outcome import Outcome
+from interlock.model.stable_names import stable_name
 from interlock.model.task import Task
 from interlock.patterns.pool.engine_config import AgentFactory, AgentMaker, EngineConfig
 from interlock.patterns.pool.model_breakers import ModelBreakers, breaker_of
@@ -171,6 +172,7 @@ class AgentEngine:
         )
 
     def _answering(self, agent: PooledAgent) -> Callable[..., Awaitable[Any]]:
+        @stable_name("pool.answer")
         async def answer(ctx: TaskContext, **kwargs: Any) -> Any:
             runtime, task = self.runtime, ctx.task
             session = self.sessions.enter(runtime, task.labels["session"], task.id)

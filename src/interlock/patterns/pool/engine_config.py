@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from interlock.errors import AgentError, BlankId, EngineError, InvalidOption
+from interlock.model.stable_names import stable_name
 from interlock.runtime.within import within
 
 Entry = Mapping[str, Any]
@@ -18,6 +19,7 @@ AgentFactory = Callable[[dict[str, Any]], Any]
 It may be async, or blocking: then it is called in a thread."""
 
 
+@stable_name("data.engine_config")
 @dataclass(frozen=True)
 class EngineConfig:
     """The configured agents by id, and the defaults for all agents.
@@ -105,6 +107,7 @@ class AgentMaker:
 
         if "agent" in entry:
 
+            @stable_name("pool.given")
             async def given(process: str) -> None:
                 with _naming(agent_id):
                     take(entry["agent"])
@@ -114,12 +117,14 @@ class AgentMaker:
         known = {name: value for name, value in entry.items() if name != "agent"}
         if is_async(factory):
 
+            @stable_name("pool.make")
             async def make(process: str) -> None:
                 with _naming(agent_id):
                     take(await factory(dict(known)))
 
             return make
 
+        @stable_name("pool.make_in_thread")
         def make_in_a_thread(process: str) -> None:
             with _naming(agent_id):
                 take(factory(dict(known)))

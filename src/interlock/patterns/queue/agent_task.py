@@ -13,6 +13,7 @@ from interlock.errors import AgentError, InvalidOption, InvalidOwnership
 from interlock.model.claim import Claim, Patterns, as_claims, uses
 from interlock.model.duration import Duration
 from interlock.model.limits import Retry
+from interlock.model.stable_names import stable_name
 from interlock.model.task import Named, Task
 from interlock.patterns.queue.agent_registry import AgentRegistry
 from interlock.patterns.queue.file_ownership import FileOwnership
@@ -21,6 +22,7 @@ Dependency = str | Named | Future[Any]
 """A task that has to succeed first: its id or its Future."""
 
 
+@stable_name("data.agent_task")
 @dataclass(frozen=True)
 class AgentTask:
     """Work for one type of agent.
