@@ -19,10 +19,10 @@ from interlock.journal.schema.codec import Codec
 from interlock.model.claim import Mode
 from interlock.runtime.recorded_types import RECORDED_TYPES
 from tests.acceptance.command_line import Folder, folder
+from tests.acceptance.old_journals import FIXTURES, copied, moved
 
 __all__ = ["folder"]
 
-FIXTURES = Path(__file__).parents[1] / "fixtures" / "journal-0.1.0"
 LIMITS: dict[str, Rate | Breaker] = {
     "model": Rate("60/min", "100k/min"),
     "slow": Rate("1/min"),
@@ -43,31 +43,6 @@ def agents(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     module = importlib.import_module("fixture_agents")
     monkeypatch.setattr(module, "patience", 0.0)
     return module
-
-
-def copied(name: str, to: Path) -> Path:
-    """A journal of 0.1.0 to work with, as if it had run in the folder it is in now."""
-    source, copy = FIXTURES / name, to / Path(name).name
-    shutil.copy(source, copy)
-    if Path(f"{source}.files").exists():
-        shutil.copytree(f"{source}.files", f"{copy}.files")
-    moved(copy, to)
-    return copy
-
-
-def moved(journal: Path, workspace: Path) -> None:
-    """Say where the workspace is now: all else in a journal is the same in any place."""
-    connection = sqlite3.connect(journal)
-    for no, run_id, started_at, inherits, options in connection.execute(
-        "SELECT no, id, started_at, inherits, options FROM runs"
-    ).fetchall():
-        text = json.dumps({**json.loads(options), "workspace": str(workspace)})
-        sum_ = checksum(text, None, no, run_id, started_at, inherits)
-        connection.execute(
-            "UPDATE runs SET options = ?, checksum = ? WHERE no = ?", (text, sum_, no)
-        )
-    connection.commit()
-    connection.close()
 
 
 def runtime(journal: Path, **options: Any) -> Runtime:

@@ -3,7 +3,8 @@
 What lives here: the words of the product as records (`task`, `claim`, `outcome`, `progress`,
 `event`, `limits`, `why`), and functions that only compute: dependency graphs (`graph`), whether two
 claims conflict (`conflict`), which agent owns a path (`ownership`), templates, durations and
-redaction. `patterns/` is the path algebra. What does not: state, clocks, I/O. Records are never
+redaction. `patterns/` is the path algebra. `stable_names` has the names by which a journal knows
+Interlock's own agents and data types. What does not: state, clocks, I/O. Records are never
 mutated; `task.replace(...)` makes a changed copy.
 
 Start reading at `task`, then `claim` and `outcome`. Every other room may import this one; it

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -24,11 +25,14 @@ from interlock.journal.schema.upcasters import UPCASTERS
 from interlock.kernel import stimuli as s
 from interlock.model.claim import Mode
 from interlock.model.event import Kind
+from interlock.model.stable_names import STABLE_NAMES
 from interlock.runtime.recorded_types import RECORDED_TYPES
 from tests.crash import Stay, killed
 
 SOURCE = Path(__file__).parents[3] / "src" / "interlock"
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "journal-0.1.0"
 PROGRAM = Path(__file__).with_name("every_record.py")
+OWN_AGENTS = Path(__file__).with_name("every_own_agent.py")
 CLASSES = {**OWN_TYPES, **RECORDED_TYPES}
 CODEC = Codec(RECORDED_TYPES)
 
@@ -184,10 +188,14 @@ def renamed(source: str, names: frozenset[str]) -> str:
     return "".join(lines)
 
 
-def written_by(source: Path, journal: Path) -> list[str]:
+def written_by(
+    source: Path, *arguments: str, program: Path = PROGRAM, folder: Path | None = None
+) -> list[str]:
+    path = os.pathsep.join((str(source), str(FIXTURES)))
     done = subprocess.run(
-        [sys.executable, str(PROGRAM), str(journal)],
-        env={**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"},
+        [sys.executable, str(program), *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         timeout=120,
@@ -203,10 +211,47 @@ def test_renaming_every_recorded_class_changes_no_byte_of_a_journal(tmp_path: Pa
     """In a copy of the source: all classes at once, and with them whatever refers to them."""
     source = tmp_path / "source"
     shutil.copytree(SOURCE, source / "interlock", ignore=shutil.ignore_patterns("__pycache__"))
-    before = written_by(source, tmp_path / "before.db")
+    before = written_by(source, str(tmp_path / "before.db"))
     names = frozenset(each.__name__ for each in (*CLASSES.values(), *s.STIMULUS_NAMES))
     for module in source.rglob("*.py"):
         module.write_text(renamed(module.read_text(), names))
     assert "class RenamedCancel(" in (source / "interlock/kernel/stimuli.py").read_text()
     assert len(before) > len(CLASSES)
-    assert written_by(source, tmp_path / "after.db") == before
+    assert written_by(source, str(tmp_path / "after.db")) == before
+
+
+MOVED = ("patterns", "runtime/project.py", "execution/processes")
+"""The homes of the agents that Interlock itself submits."""
+OWNERS = "AgentEngine|AgentMaker|AgentLifecycle|GroupExecution|GroupEnd|Process"
+"""Classes whose names are in the qualified names of those agents."""
+
+
+def test_moving_and_renaming_interlocks_own_agents_changes_no_task_of_a_journal(
+    tmp_path: Path,
+) -> None:
+    source, program = tmp_path / "source", tmp_path / "program.py"
+    shutil.copytree(SOURCE, source / "interlock", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(OWN_AGENTS, program)
+    (tmp_path / "before").mkdir()
+    before = written_by(source, program=program, folder=tmp_path / "before")
+    for home in MOVED:
+        path = source / "interlock" / home
+        path.rename(path.with_name(f"moved_{path.name}"))
+    modules = [each.removesuffix(".py").replace("/", ".") for each in MOVED]
+    for path in (program, *source.rglob("*.py")):
+        if path.name == "stable_names.py":
+            continue
+        text = path.read_text()
+        for module in modules:
+            room, _, last = f"interlock.{module}".rpartition(".")
+            text = re.sub(rf"\b{re.escape(room)}\.{last}\b", f"{room}.moved_{last}", text)
+        path.write_text(re.sub(rf"(?<![\w.])({OWNERS})\b", r"Renamed\1", text))
+    moved = source / "interlock/moved_patterns/pool/agent_engine.py"
+    assert "class RenamedAgentEngine:" in moved.read_text()
+    (tmp_path / "after").mkdir()
+    after = written_by(source, program=program, folder=tmp_path / "after")
+    assert after == before
+    words = {word for row in before for word in row.split()}
+    own = [key for key in STABLE_NAMES if key.startswith(("coordinator.", "executor.", "pool."))]
+    seen = {key for key in own if STABLE_NAMES[key] in words}
+    assert seen == {*own} - {"pool.make"}
