@@ -35,9 +35,9 @@ InterlockError
 ├── AgentError                 an agent could not be created, or failed; names it
 │   └── AgentException         the same, under the name that callers of the coordinator expect
 ├── EngineError                the engine of a pool or an executor cannot run agents
+│   ├── ParallelExecutionError a group ended with a fatal error; carries all outcomes
+│   └── ResourceConflictError  a resource that is held, where waiting was ruled out
 ├── OrchestratorException      subtasks that must not be run as given
-├── ParallelExecutionError     a group ended with a fatal error; carries all outcomes
-├── ResourceConflictError      a resource that is held, where waiting was ruled out
 ├── AgentAlreadyRunningError   a singleton agent that is already running; says where, since when
 └── KernelError                a bug in Interlock, or a caller that broke the kernel's contract
     ├── IllegalTransition      carries the history of the task
@@ -337,7 +337,7 @@ class OrchestratorException(InterlockError):
     """Subtasks must not be run as given, such as tests beside other work."""
 
 
-class ParallelExecutionError(InterlockError):
+class ParallelExecutionError(EngineError):
     """A group ended with a fatal error, after all its agents had ended. `outcomes` has them all."""
 
     def __init__(self, message: str, outcomes: Sequence[Any] = ()) -> None:
@@ -345,7 +345,7 @@ class ParallelExecutionError(InterlockError):
         super().__init__(message)
 
 
-class ResourceConflictError(InterlockError):
+class ResourceConflictError(EngineError):
     """A resource is claimed twice, or is held and the caller ruled out waiting."""
 
 

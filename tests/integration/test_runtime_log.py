@@ -7,13 +7,17 @@ import io
 import json
 import logging
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from interlock import Kind, Retry, Runtime, TaskContext
-from interlock.runtime.log import JsonFormatter, TextFormatter
+from interlock.model.redaction import Redaction
+from interlock.runtime.log import JsonFormatter, Log, TextFormatter
 
 LOGGER = logging.getLogger("interlock")
 
@@ -237,3 +241,46 @@ def test_fields_that_a_system_adds_are_shown_in_both_formats(
     assert set(line) == {"at", "level", "event", "job", "due"}
     text = printed.getvalue().decode()
     assert text.endswith('WARNING cron_missed job="nightly build" due=7 event=kept\n')
+
+
+_UNCONFIGURED = """
+import asyncio
+from interlock import AgentPool, ShutdownManager, Task, run
+
+def fails(ctx):
+    raise OSError("no such luck")
+
+async def main():
+    async with AgentPool(agent_factory=lambda entry: fails) as pool:
+        await pool.spawn_agents([{"agent_id": "a"}])
+        await pool.run_parallel_tasks([{"agent_id": "a", "prompt": "x"}])
+    manager = ShutdownManager()
+    manager.register_cleanup(lambda: 1 / 0)
+    await manager.initiate_shutdown()
+
+run([Task("a", fails)])
+asyncio.run(main())
+"""
+
+
+def test_nothing_is_printed_when_logging_is_not_configured(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", _UNCONFIGURED],
+        check=False,
+        cwd=tmp_path,
+        capture_output=True,
+        timeout=60,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
+
+
+def test_a_handler_that_discards_everything_costs_no_events() -> None:
+    log = Log("r", Redaction(()))
+    handlers, LOGGER.handlers = LOGGER.handlers, [logging.NullHandler()]
+    propagate, LOGGER.propagate = LOGGER.propagate, False
+    try:
+        assert not log.is_on()
+        LOGGER.addHandler(logging.StreamHandler(io.StringIO()))
+        assert log.is_on()
+    finally:
+        LOGGER.handlers, LOGGER.propagate = handlers, propagate

@@ -20,6 +20,8 @@ from interlock.model.outcome import Outcome, State
 from interlock.model.redaction import Redaction
 
 LOGGER = logging.getLogger("interlock")
+# Without any handler Python would print warnings to stderr, which belongs to the program.
+LOGGER.addHandler(logging.NullHandler())
 
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "interlock", "taskName"}
 """Attributes that are not fields: those that `logging` gives every record."""
@@ -49,7 +51,7 @@ class Log:
 
     def is_on(self) -> bool:
         """Whether any line could reach a handler: if not, events need not be made at all."""
-        return LOGGER.hasHandlers() and LOGGER.isEnabledFor(logging.ERROR)
+        return LOGGER.isEnabledFor(logging.ERROR) and _has_handler()
 
     def write(self, events: Sequence[Event]) -> None:
         """Log events, each at the level of its kind."""
@@ -123,6 +125,16 @@ class Log:
         except Exception:  # noqa: BLE001 - a handler of the program must not hurt the run
             if logging.raiseExceptions:  # as the handlers of `logging` do themselves
                 traceback.print_exc()
+
+
+def _has_handler() -> bool:
+    """Whether a handler of the program receives our records; NullHandlers discard them."""
+    logger: logging.Logger | None = LOGGER
+    while logger is not None:
+        if any(not isinstance(each, logging.NullHandler) for each in logger.handlers):
+            return True
+        logger = logger.parent if logger.propagate else None
+    return False
 
 
 def _name(function: Callable[..., Any]) -> str:

@@ -13,10 +13,12 @@ import pytest
 from interlock import (
     AgentOutcome,
     EngineError,
+    InMemoryResourceLock,
     InvalidOption,
     NotRunning,
     ParallelExecutionError,
     ParallelExecutionResult,
+    ResourceConflictError,
     ShuttingDown,
     State,
 )
@@ -421,3 +423,43 @@ async def test_wrong_options_are_errors_where_they_are_given() -> None:
             executor(**wrong)
     with pytest.raises(InvalidOption, match="not a ParallelExecutionGroup"):
         await executor().execute_group([assign("a")])  # type: ignore[arg-type]
+
+
+def test_every_event_names_its_group_agent_and_task_by_the_same_names(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Unreleasable(InMemoryResourceLock):
+        async def release_all(self, holder: str) -> int:
+            raise OSError("no")
+
+    async def main() -> None:
+        lock = Unreleasable()
+        ex = executor(resource_lock=lock)
+        both = [assign("a", None, "a.py"), assign("b", raises(OSError("x")))]
+        await ex.execute_group(group(*both))
+        both = [assign("c", sleeps(9)), assign("d", raises(OSError("x")))]
+        await ex.execute_group(group(*both, fail_fast=True))
+        with pytest.raises(ResourceConflictError):
+            await ex.execute_group(group(assign("e", None, "a.py")))
+        with pytest.raises(ResourceConflictError):
+            await ex.execute_group(group(assign("e", None, "x"), assign("f", None, "x")))
+        await executor(progress_callback=lambda _: None).execute_group(
+            group(assign("g", None, "g"))
+        )
+
+    with caplog.at_level("DEBUG", "interlock"):
+        played(main)
+    told = [each for each in caplog.records if each.getMessage().startswith("execution.parallel")]
+    assert len({each.getMessage() for each in told}) == 12
+    for each in told:
+        fields: dict[str, Any] = each.interlock  # type: ignore[attr-defined]
+        assert not {"group", "agent", "task"} & set(fields)
+        assert fields["group_id"] == "g"
+        about_a_group = ("group_start", "group_complete", "progress_update")
+        if not each.getMessage().endswith(about_a_group):
+            assert fields["agent_id"] == f"agent-{fields['task_id']}"
+
+
+def test_errors_of_an_execution_are_engine_errors() -> None:
+    assert issubclass(ParallelExecutionError, EngineError)
+    assert issubclass(ResourceConflictError, EngineError)

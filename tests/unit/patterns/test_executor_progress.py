@@ -129,11 +129,11 @@ def test_everything_that_happens_has_its_event(caplog: pytest.LogCaptureFixture)
         PARALLEL_LOCK_RELEASED: 2,
         PARALLEL_GROUP_COMPLETE: 1,
     }
-    errors = {about["task"]: about["reason"] for event, about in told if "agent_error" in event}
+    errors = {about["task_id"]: about["reason"] for event, about in told if "agent_error" in event}
     assert errors == {"error": "OSError: disk", "late": "Timed out after 2 s"}
     event, about = told[-1]
     assert event == PARALLEL_GROUP_COMPLETE
-    assert (about["group"], about["succeeded"], about["failed"]) == ("g", 1, 3)
+    assert (about["group_id"], about["succeeded"], about["failed"]) == ("g", 1, 3)
 
 
 @pytest.mark.parametrize("how", ["fail fast", "the caller is cancelled", "a shutdown"])
@@ -153,7 +153,7 @@ def test_a_cancelled_agent_has_its_event_too(how: str, caplog: pytest.LogCapture
     with caplog.at_level(logging.INFO, "interlock"):
         played(main)
     told = _told(caplog)
-    cancelled = {about["task"] for event, about in told if event == PARALLEL_AGENT_CANCELLED}
+    cancelled = {about["task_id"] for event, about in told if event == PARALLEL_AGENT_CANCELLED}
     assert cancelled == ({"b", "c"} if how == "fail fast" else {"a", "b", "c"})
     assert told[-1][0] == PARALLEL_GROUP_COMPLETE
 

@@ -46,6 +46,7 @@ def test_one_failing_task_of_four_leaves_three_results_in_order(seed: int) -> No
         assert of(found, "output") == ["a", None, "c", "d"]
         assert of(found, "error") == [None, "OSError: line busy", None, None]
         assert found[0]["latency_ms"] == pytest.approx(delays[0] * 1000)
+        assert all(type(each["latency_ms"]) is int for each in found)
         assert set(found[0]) == {"agent_id", "status", "output", "latency_ms", "tokens", "error"}
 
     played(main, seed)
@@ -393,6 +394,20 @@ def test_three_failures_in_a_row_mark_an_agent_and_a_success_unmarks_it() -> Non
             status = pool.get_pool_status()["agents"]["a"]
             assert (status["status"], status["consecutive_failures"]) == ("running", 0)
             assert status["uptime_s"] == pytest.approx(4)
+
+    played(main)
+
+
+def test_latency_and_uptime_are_whole_numbers() -> None:
+    async def main() -> None:
+        async with pool_of(Cast(a=resting(0.7306, "a"))) as pool:
+            await pool.spawn_agents(agents("a"))
+            assert type(pool.get_pool_status()["agents"]["a"]["uptime_s"]) is int
+            [found] = await pool.run_parallel_tasks(tasks("a"))
+            [refused] = await pool.run_parallel_tasks(tasks("z"))
+            assert type(found["latency_ms"]) is type(refused["latency_ms"]) is int
+            assert (found["latency_ms"], refused["latency_ms"]) == (731, 0)
+            assert type(pool.get_pool_status()["agents"]["a"]["uptime_s"]) is int
 
     played(main)
 

@@ -13,6 +13,7 @@ from interlock.patterns.executor.events import (
     PARALLEL_AGENT_CANCELLED,
     PARALLEL_AGENT_COMPLETE,
     PARALLEL_AGENT_ERROR,
+    event_ids,
     log_event,
 )
 from interlock.patterns.executor.models import (
@@ -74,11 +75,7 @@ def is_fatal(error: BaseException) -> bool:
 
 def log_outcome(group_id: str, outcome: AgentOutcome, fatal: BaseException | None) -> None:
     """Log how an agent ended."""
-    fields: dict[str, Any] = {
-        "group": group_id,
-        "agent": outcome.agent_id,
-        "task": outcome.task_id,
-    }
+    fields: dict[str, Any] = event_ids(group_id, outcome)
     if outcome.error is None:
         log_event(PARALLEL_AGENT_COMPLETE, success=outcome.is_success, **fields)
     elif outcome.error == CANCELLED:

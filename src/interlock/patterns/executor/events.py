@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from interlock.runtime.log import LOGGER
 
@@ -30,6 +30,21 @@ _LEVELS: Final = {
     PARALLEL_LOCK_RELEASE_ERROR: logging.ERROR,
 }
 """All other events are INFO."""
+
+
+class _Assigned(Protocol):
+    """An assignment, or its outcome."""
+
+    @property
+    def agent_id(self) -> str: ...
+
+    @property
+    def task_id(self) -> str: ...
+
+
+def event_ids(group_id: str, assigned: _Assigned) -> dict[str, Any]:
+    """Return the fields that every event about an assignment has."""
+    return {"group_id": group_id, "agent_id": assigned.agent_id, "task_id": assigned.task_id}
 
 
 def log_event(

@@ -21,6 +21,7 @@ from interlock.patterns.executor.engine_call import EngineCaller, GroupEngine
 from interlock.patterns.executor.events import (
     PARALLEL_GROUP_COMPLETE,
     PARALLEL_GROUP_START,
+    event_ids,
     log_event,
 )
 from interlock.patterns.executor.group_claims import resolve_claims
@@ -159,7 +160,7 @@ class ParallelExecutor:
             await self._execute(runtime, execution)
             outcomes = execution.finish()
         except BaseExceptionGroup as unexpected:
-            fields = {"group": group.group_id, "reason": "unexpected exception group"}
+            fields = {"group_id": group.group_id, "reason": "unexpected exception group"}
             log_event(PARALLEL_GROUP_COMPLETE, level=logging.ERROR, caused_by=unexpected, **fields)
             raise
         finally:
@@ -184,7 +185,10 @@ class ParallelExecutor:
             for each, its in zip(group.assignments, claims, strict=True)
             if its
         }
-        locks = GroupLocks(self._lock, f"run {runtime.run_id}", wanted)
+        ids = {
+            f"{name}/{each.task_id}": event_ids(group.group_id, each) for each in group.assignments
+        }
+        locks = GroupLocks(self._lock, f"run {runtime.run_id}", wanted, ids)
         execution = GroupExecution(
             group, name, claims, locks, self._caller, self._manager, self._callback
         )
@@ -233,7 +237,7 @@ class ParallelExecutor:
     async def _submit(self, submitting: Submitting, execution: GroupExecution) -> None:
         self._host.check_open()  # again: acquiring the locks may have taken long
         group = execution.group
-        log_event(PARALLEL_GROUP_START, group=group.group_id, agents=len(group.assignments))
+        log_event(PARALLEL_GROUP_START, group_id=group.group_id, agents=len(group.assignments))
         tasks = execution.tasks(durable=self._is_durable)
         execution.submitted = True
         try:
@@ -263,7 +267,7 @@ class ParallelExecutor:
             counts = execution.counts
             log_event(
                 PARALLEL_GROUP_COMPLETE,
-                group=execution.group.group_id,
+                group_id=execution.group.group_id,
                 succeeded=counts.succeeded,
                 failed=counts.failed,
                 duration=asyncio.get_running_loop().time() - began,

@@ -6,7 +6,7 @@ from interlock.errors import ClaimOutsideWorkspace, InvalidPattern, ResourceConf
 from interlock.model.claim import Claim, write
 from interlock.model.patterns.overlap_index import OverlapIndex
 from interlock.model.patterns.pattern import parse
-from interlock.patterns.executor.events import PARALLEL_VALIDATION_ERROR, log_event
+from interlock.patterns.executor.events import PARALLEL_VALIDATION_ERROR, event_ids, log_event
 from interlock.patterns.executor.models import AgentAssignment, ParallelExecutionGroup
 from interlock.runtime.claim_paths import ResolvedClaims, WorkspacePaths
 
@@ -55,6 +55,10 @@ def _check_overlap(
                 f"agent {assignment.agent_id!r} claims {claim.resource!r}, which overlaps "
                 f"{other.resource!r} of agent {other.holder!r}"
             )
-            log_event(PARALLEL_VALIDATION_ERROR, group=group.group_id, reason=problem)
+            log_event(
+                PARALLEL_VALIDATION_ERROR,
+                reason=problem,
+                **event_ids(group.group_id, assignment),
+            )
             raise ResourceConflictError(f"group {group.group_id!r}: {problem}; nothing was started")
         held.add(claim.resource, assignment.agent_id)

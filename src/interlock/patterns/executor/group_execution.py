@@ -21,7 +21,7 @@ from interlock.patterns.executor.agent_outcomes import (
     to_stored,
 )
 from interlock.patterns.executor.engine_call import EngineCaller, Unsuccessful
-from interlock.patterns.executor.events import PARALLEL_AGENT_START, log_event
+from interlock.patterns.executor.events import PARALLEL_AGENT_START, event_ids, log_event
 from interlock.patterns.executor.group_locks import GroupLocks
 from interlock.patterns.executor.group_progress import GroupCounts
 from interlock.patterns.executor.models import (
@@ -138,12 +138,7 @@ class GroupExecution:
     def _record_start(self, name: str, assignment: AgentAssignment) -> None:
         self._started.add(name)
         self.counts.record_start()
-        log_event(
-            PARALLEL_AGENT_START,
-            group=self.group.group_id,
-            agent=assignment.agent_id,
-            task=assignment.task_id,
-        )
+        log_event(PARALLEL_AGENT_START, **event_ids(self.group.group_id, assignment))
 
     # -- the end ----------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from interlock.errors import ResourceConflictError
 from interlock.patterns.executor.events import (
@@ -27,13 +28,19 @@ class GroupLocks:
     """The locks of a group. Each task is a holder of its own, in this execution only."""
 
     def __init__(
-        self, lock: ResourceLock, run: str, resources: Mapping[str, Sequence[str]]
+        self,
+        lock: ResourceLock,
+        run: str,
+        resources: Mapping[str, Sequence[str]],
+        ids: Mapping[str, Mapping[str, Any]],
     ) -> None:
         self._lock = lock
         self._run = run
         """Unique, so that two executions of one group are two holders."""
         self._resources = resources
         """The resources that each task needs."""
+        self._ids = ids
+        """The group, agent and task id of each task, for events."""
         self._touched: dict[str, None] = {}
         """Tasks that may hold something, including those whose acquisition was interrupted."""
 
@@ -75,9 +82,12 @@ class GroupLocks:
                         resource=resource,
                         holder=holder,
                         current_holder=current,
+                        **self._ids[task_id],
                     )
                     return resource
-                log_event(PARALLEL_LOCK_ACQUIRED, resource=resource, holder=holder)
+                log_event(
+                    PARALLEL_LOCK_ACQUIRED, resource=resource, holder=holder, **self._ids[task_id]
+                )
         return None
 
     async def release(self, task_ids: Sequence[str]) -> None:
@@ -85,11 +95,11 @@ class GroupLocks:
         for task_id in task_ids:
             if task_id not in self._touched:
                 continue
-            holder = self._holder(task_id)
+            holder, ids = self._holder(task_id), self._ids[task_id]
             try:
                 count = await self._lock.release_all(holder)
             except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the user's lock
-                log_event(PARALLEL_LOCK_RELEASE_ERROR, caused_by=error, holder=holder)
+                log_event(PARALLEL_LOCK_RELEASE_ERROR, caused_by=error, holder=holder, **ids)
             else:
-                log_event(PARALLEL_LOCK_RELEASED, holder=holder, count=count)
+                log_event(PARALLEL_LOCK_RELEASED, holder=holder, count=count, **ids)
             self._touched.pop(task_id, None)

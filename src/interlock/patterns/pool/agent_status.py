@@ -21,7 +21,7 @@ def status_of(
     return {
         agent_id: {
             "status": _word(agent, runtime, running[agent_id] + stopping[agent_id], is_ending),
-            "uptime_s": 0.0 if agent.since is None else now - agent.since,
+            "uptime_s": 0 if agent.since is None else round(now - agent.since),
             "running": running[agent_id],
             "stopping": stopping[agent_id],
             "consecutive_failures": agent.failures,

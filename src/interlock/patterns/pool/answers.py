@@ -42,7 +42,7 @@ def answer(agent_id: str, outcome: Outcome[Any]) -> dict[str, Any]:
         "agent_id": agent_id,
         "status": status_word(outcome),
         "output": outcome.result,
-        "latency_ms": outcome.duration * 1000.0,
+        "latency_ms": round(outcome.duration * 1000),
         "tokens": outcome.usage.tokens_in + outcome.usage.tokens_out,
         "error": error_text(outcome),
     }
