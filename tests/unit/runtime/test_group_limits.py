@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -54,3 +56,28 @@ async def test_a_limit_that_is_no_number_is_refused(wrong: object) -> None:
     async with Runtime(ports=simulated_ports()) as rt:
         with pytest.raises(InvalidOption, match="max_parallel"):
             rt.submit_all([Task("a", abs), Task("b", abs)], max_parallel=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("most", [1, 2, 9, None])
+async def test_a_group_without_a_name_is_resumed_in_any_order_and_with_any_limit(
+    most: int | None, tmp_path: Path
+) -> None:
+    begun: list[str] = []
+
+    async def agent(ctx: TaskContext) -> None:
+        begun.append(ctx.task.id)
+
+    def tasks(name: str) -> list[Task]:
+        return [Task(f"{name}{n}", agent, writes=f"{name}{n}") for n in range(3)]
+
+    copy = tmp_path / "copy.db"
+    async with Runtime(journal=tmp_path / "j.db") as rt:
+        await rt.run(tasks("a"), max_parallel=2)
+        await rt.run(tasks("b"), max_parallel=2)
+        for suffix in ("", "-wal"):  # as a kill at this moment would leave them
+            shutil.copy(f"{tmp_path}/j.db{suffix}", f"{copy}{suffix}")
+    assert len(begun) == 6
+    async with Runtime(journal=copy, resume=True) as rt:
+        assert (await rt.run(tasks("b"), max_parallel=most)).all_succeeded
+        assert (await rt.run(tasks("a"), max_parallel=most)).all_succeeded
+    assert len(begun) == 6

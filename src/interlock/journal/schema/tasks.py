@@ -7,6 +7,7 @@ tasks again, and the fingerprint decides whether they are the same.
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import TYPE_CHECKING, Any
 
 from interlock.journal.agent_identity import agent_name
@@ -25,6 +26,8 @@ _FIELDS = [
     for field, attribute in zip(_TASK.fields, _TASK.attributes, strict=True)
 ]
 _ATTRIBUTES = dict(zip(_TASK.fields, _TASK.attributes, strict=True))
+_UNNAMED_GROUP = re.compile(r"slots of group-\d+")
+"""The limit of a group without a name. Its number depends on the order in which groups begin."""
 
 
 def encode(walk: Walk, task: Task) -> Any:
@@ -61,13 +64,16 @@ def restored(of: dict[str, Any]) -> Task:
 
 def work_of(of: dict[str, Any], settings: Any) -> list[Any]:
     """What identifies the work of a task: agent with settings, prompt, arguments and claims."""
+    claims = [
+        _claimed(each) for each in of.get("claims", ()) if not _UNNAMED_GROUP.fullmatch(each[0])
+    ]
     return [
         of.get("agent"),
         settings,
         of.get("prompt"),
         of.get("args"),
         sorted(of["kwargs"].items()) if "kwargs" in of else None,
-        sorted(map(_claimed, of["claims"])) if "claims" in of else None,
+        sorted(claims) if claims else None,
     ]
 
 
