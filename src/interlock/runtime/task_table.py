@@ -113,6 +113,11 @@ class TaskTable:
             return False
         return self.has(task_id) or self.is_only_stored(task_id)
 
+    def submitted(self) -> Iterator[Handle[Any]]:
+        """The handles of tasks that this process has submitted; it may have resumed a run."""
+        past = self._past
+        return (each for each in self if past is None or not past.is_free(each.task.id))
+
     def is_only_stored(self, task_id: str) -> bool:
         """Whether an id was used so long ago in this run that only the journal knows it."""
         if not self._has_forgotten_ids or self.has(task_id):

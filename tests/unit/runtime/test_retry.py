@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from interlock import InvalidOption, Runtime, State, Task, TaskContext, UnknownTask
@@ -73,3 +76,32 @@ async def test_a_task_that_was_retried_is_retried_by_its_last_follow_up() -> Non
         with pytest.raises(InvalidOption, match="has been retried as a~2"):
             rt.retry("a")
         assert (await follow_up).succeeded
+
+
+async def test_a_resumed_program_that_retries_again_finds_its_follow_ups(tmp_path: Path) -> None:
+    begun: list[str] = []
+
+    async def agent(ctx: TaskContext) -> str:
+        begun.append(ctx.task.id)
+        if ctx.task.id in ("a", "a~2"):
+            raise OSError("not yet")
+        return ctx.task.id
+
+    async def program(rt: Runtime) -> list[State]:
+        await rt.run([Task("a", agent), Task("b", agent, after=["a"])])
+        second = rt.retry("a")
+        await second["b"]
+        third = rt.retry("a~2")
+        return [(await third[each]).status for each in third]
+
+    copy = tmp_path / "copy.db"
+    async with Runtime(journal=tmp_path / "j.db") as rt:
+        assert await program(rt) == [State.SUCCEEDED, State.SUCCEEDED]
+        for suffix in ("", "-wal"):  # as a kill at this moment would leave them
+            shutil.copy(f"{tmp_path}/j.db{suffix}", f"{copy}{suffix}")
+    assert begun == ["a", "a~2", "a~3", "b~3"]
+    async with Runtime(journal=copy, resume=True) as rt:
+        assert await program(rt) == [State.SUCCEEDED, State.SUCCEEDED]
+        with pytest.raises(InvalidOption, match="has been retried as a~3"):
+            rt.retry("a")
+    assert begun == ["a", "a~2", "a~3", "b~3"]  # nothing runs twice

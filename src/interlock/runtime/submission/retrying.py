@@ -20,7 +20,8 @@ def follow_ups(tasks: TaskTable, task_id: str) -> dict[str, Task]:
 
     The follow-up of `a` is `a~2`, its next one `a~3`, and a label names the task that they repeat.
     """
-    latest = _latest(tasks)
+    # A resumed program retries the same tasks again, and finds the follow-ups that it had.
+    latest = _latest(tasks.submitted())
     wanted = tasks.named(task_id)
     _check(wanted, latest)
     old = {task_id: wanted}
@@ -55,7 +56,7 @@ def _check(handle: Handle[Any], latest: Mapping[str, Handle[Any]]) -> None:
         raise InvalidOption(f"{task_id} has not ended; it is {handle.state}")
     if outcome.succeeded:
         raise InvalidOption(f"{task_id} succeeded; what succeeded is never run again")
-    newer = latest[_original(handle)].task_id
+    newer = latest.get(_original(handle), handle).task_id
     if newer != task_id:
         raise InvalidOption(f"{task_id} has been retried as {newer}; retry that one instead")
     if handle.parent is not None:
