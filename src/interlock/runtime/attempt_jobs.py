@@ -15,6 +15,7 @@ from interlock.model.task import Task
 from interlock.runtime.claim_paths import WorkspacePaths
 from interlock.runtime.context import CURRENT, TaskContext
 from interlock.runtime.data import delivered
+from interlock.runtime.handle import Handle
 from interlock.runtime.project import ProjectAgents
 from interlock.runtime.task_table import TaskTable
 
@@ -80,8 +81,9 @@ def _command_job(run: JobRun, context: TaskContext, workspace: PreparedWorkspace
 
 
 def _arguments(run: JobRun, task: Task) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    def result_of(task_id: str) -> Any:
-        return run.tasks.outcome_of(task_id).result
+    def result_of(handle: Handle[Any]) -> Any:
+        # Of the handle: with `max_outcomes` the run may have forgotten its task meanwhile.
+        return (handle.outcome or run.tasks.outcome_of(handle.task_id)).result
 
     args: tuple[Any, ...] = delivered(task.args, result_of) if task.args else ()
     kwargs: dict[str, Any] = delivered(dict(task.kwargs), result_of) if task.kwargs else {}

@@ -42,11 +42,11 @@ def handles_in(value: Any, found: dict[str, Handle[Any] | None]) -> None:
             handles_in(each, found)
 
 
-def delivered(value: Any, result_of: Callable[[str], Any]) -> Any:
+def delivered(value: Any, result_of: Callable[[Handle[Any]], Any]) -> Any:
     """A copy of plain data with results in place of handles."""
     kind = value.__class__
     if kind is Handle:
-        return copied(result_of(value.task_id))
+        return copied(result_of(value))
     if kind is list:
         return [delivered(each, result_of) for each in value]
     if kind is dict:

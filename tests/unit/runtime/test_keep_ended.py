@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -184,5 +185,35 @@ def test_resuming_finds_what_unfinished_tasks_depend_on_among_many_ended_ones(
             assert rt.unsubmitted == ("hangs", "after")
             await rt.submit(hang, id="hangs")
             assert (await rt.submit(number, 3, id="after", after=["first", "hangs"])).succeeded
+
+    asyncio.run(main())
+
+
+def test_a_handle_delivers_its_result_also_if_its_task_was_forgotten() -> None:
+    async def both(first: int, second: int) -> int:
+        return first + second
+
+    async def waiting(ctx: TaskContext, done: list[str]) -> list[Any]:
+        return [each.result for each in await ctx.wait_all([handles[each] for each in done])]
+
+    handles: dict[str, Any] = {}
+
+    async def main() -> None:
+        async with Runtime(max_outcomes=1) as rt:
+            go_on = asyncio.Event()
+
+            async def slow() -> int:
+                await go_on.wait()
+                return 40
+
+            handles["first"] = first = rt.submit(number, 2, id="first")
+            blocked = rt.submit(both, first, rt.submit(slow, id="slow"), id="blocked")
+            for each in range(5):
+                await rt.submit(number, each)
+            go_on.set()
+            assert await blocked.result() == 42
+            assert await rt.submit(both, first, 1).result() == 3
+            assert [each.result for each in await rt.wait_all([first])] == [2]
+            assert await rt.submit(waiting, ["first"]).result() == [2]
 
     asyncio.run(main())

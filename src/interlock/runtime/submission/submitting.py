@@ -215,8 +215,7 @@ class Submitting:
         listed = list(tasks)
 
         async def ends() -> list[Outcome[Any]]:
-            ids = [each if isinstance(each, str) else each.task_id for each in listed]
-            handles = [run.tasks.named(each) for each in ids]
+            handles = [_handle_of(run.tasks, each) for each in listed]
             await run.ends(handles)
             return list(outcomes_of(handles))
 
@@ -376,6 +375,13 @@ async def _run(
     if fatal is not None:
         raise FatalError(fatal[0], repr(fatal[1]), outcomes) from fatal[1]
     return RunResult(outcomes, run.now() - began, tuple(task.id for task in tasks))
+
+
+def _handle_of(tasks: TaskTable, task: str | Handle[Any]) -> Handle[Any]:
+    if isinstance(task, str):
+        return tasks.named(task)
+    # The run may have forgotten a task whose handle the program still holds.
+    return task if task.outcome is not None else tasks.named(task.task_id)
 
 
 def outcomes_of(handles: Iterable[Handle[Any]]) -> tuple[Outcome[Any], ...]:
