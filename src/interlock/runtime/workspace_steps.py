@@ -1,4 +1,4 @@
-"""Running the steps of workspaces that do not answer at once: each is an asyncio task of ours.
+"""Running the steps of workspaces that do not answer at once: each is an asyncio task.
 
 The tasks are not children of the run's TaskGroup, which is closed when the run ends: an attempt
 that outlives its run still releases its workspace, if the event loop goes on.
@@ -21,41 +21,50 @@ class WorkspaceSteps:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._running: dict[int, asyncio.Task[tuple[Any, BaseException | None]]] = {}
+        self._running: dict[int, asyncio.Future[Any]] = {}
         self._uncancellable: set[int] = set()
 
     def run(
         self, token: int, name: str, answer: Awaitable[Any], then: Then, *, cancellable: bool = True
     ) -> None:
         """Await the answer in a task of that name, then tell of it on the event loop."""
-        task = self._loop.create_task(_awaited(answer), name=name)
-        self._running[token] = task
+        step: asyncio.Future[Any]
+        if asyncio.isfuture(answer):
+            # Not awaited in a task of ours: cancelling that one just after the answer is there
+            # would lose the answer, and before its first step it would not reach this one.
+            step = answer
+        else:
+            step = self._loop.create_task(_awaited(answer), name=name)
+        self._running[token] = step
         if not cancellable:
             self._uncancellable.add(token)
-        task.add_done_callback(partial(self._done, token, answer, then))
+        step.add_done_callback(partial(self._done, token, answer, then))
 
     def cancel(self, token: int) -> None:
         """Cancel the step of an attempt, if one is running that may be cancelled."""
-        task = self._running.get(token)
-        if task is not None and token not in self._uncancellable:
-            task.cancel()
+        step = self._running.get(token)
+        if step is not None and token not in self._uncancellable:
+            step.cancel()
 
     def _done(
         self,
         token: int,
         answer: Awaitable[Any],
         then: Then,
-        task: asyncio.Task[tuple[Any, BaseException | None]],
+        step: asyncio.Future[Any],
     ) -> None:
         del self._running[token]
         self._uncancellable.discard(token)
-        if task.cancelled():
+        if step.cancelled():
             # Before its first step: not a line of it has run, and Python would warn of that.
             if inspect.iscoroutine(answer):
                 answer.close()
             then(None, asyncio.CancelledError())
+        elif step is answer:
+            error = step.exception()
+            then(None if error is not None else step.result(), error)
         else:
-            then(*task.result())
+            then(*step.result())
 
 
 async def _awaited(answer: Awaitable[Any]) -> tuple[Any, BaseException | None]:

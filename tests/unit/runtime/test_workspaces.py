@@ -309,6 +309,29 @@ def test_a_cancel_before_the_first_step_of_prepare_leaves_nothing_unawaited() ->
         fake = FakeWorkspaces(prepare=slow(5))
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_a_prepare_that_is_a_task_of_its_own_loses_no_workspace_to_a_stop(seed: int) -> None:
+    class Tasks(FakeWorkspaces):
+        def prepare(self, request: WorkspaceRequest) -> Any:
+            answer: Any = super().prepare(request)
+            return asyncio.ensure_future(answer)
+
+    fake = Tasks(prepare=slow(5))
+
+    async def program(rt: Runtime) -> None:
+        for turns in range(10):  # a stop in every turn of the loop around the end of prepare
+            handle = rt.submit(abs, -1, id=f"t{turns}", writes="x")
+            await asyncio.sleep(5)
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            handle.cancel()
+            await handle
+            await asyncio.sleep(10)
+            assert not fake.open
+
+    played(fake, program, seed=seed)
+
+
 @pytest.mark.parametrize("step", ["prepare", "audit", "release"])
 def test_a_step_that_hangs_is_named_when_the_run_is_left(step: str) -> None:
     fake = FakeWorkspaces()
