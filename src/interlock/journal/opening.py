@@ -80,6 +80,7 @@ def open_to_write(path: Path, durability: str, disk: Disk) -> sqlite3.Connection
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         connection.execute(f"PRAGMA synchronous = {disk.synchronous(durability)}")
         connection.execute(f"PRAGMA journal_size_limit = {64 * 1024 * 1024}")
+        _check_format(path, format_of(connection))
     except BaseException:
         connection.close()
         raise
@@ -105,7 +106,12 @@ def open_to_read(path: Path) -> sqlite3.Connection:
             raise unreadable(path, error) from error
         # No process writes it, and this one may not: then no lock is needed.
         connection = _connect(path, "ro&immutable=1")
-    connection.execute("PRAGMA query_only = ON")
+    try:
+        connection.execute("PRAGMA query_only = ON")
+        _check_format(path, format_of(connection))
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
@@ -154,15 +160,20 @@ def _check_header(path: Path) -> None:
             "this is a database of another program, not a journal of Interlock",
             "Choose another name for the journal",
         )
+    _check_format(path, version)
+    size = os.stat(path).st_size
+    if (size < pages * page_size or size % _PAGE) and not _has_log(path):
+        raise damaged(path, "it is truncated")
+
+
+def _check_format(path: Path, version: int) -> None:
+    """Raise for tables of a newer version. The header may not have that yet, if the log has it."""
     if version > VERSION:
         raise UnreadableJournal(
             str(path),
             f"it was written by a newer Interlock (format {version}; this one knows {VERSION})",
             "Use that version, or choose another name for the journal",
         )
-    size = os.stat(path).st_size
-    if (size < pages * page_size or size % _PAGE) and not _has_log(path):
-        raise damaged(path, "it is truncated")
 
 
 def _has_log(path: Path) -> bool:

@@ -19,7 +19,7 @@ from interlock.journal.disk import Disk
 from interlock.journal.files import Damaged, Files
 from interlock.journal.history import Estimate, estimate
 from interlock.journal.rows import Row, checksum, column, text_of
-from interlock.journal.schema.codec import Codec, UnknownName, kind_of
+from interlock.journal.schema.codec import UNDECODABLE, Codec, UnknownName, kind_of
 from interlock.journal.schema.names import FIRST_EVENT_NAMES
 from interlock.journal.schema.upcasters import labels_2
 from interlock.model.event import Event, Kind
@@ -215,6 +215,9 @@ class Reader:
         except UnknownName as unknown:
             what = f"event {schema.number(place)}"
             raise opening.unknown(self.path, what, unknown.problem) from unknown
+        except UNDECODABLE as error:
+            what = f"event {schema.number(place)} cannot be decoded: {error}"
+            raise opening.damaged(self.path, what) from error
 
     # -- tasks ------------------------------------------------------------------------------
 
@@ -315,6 +318,8 @@ class Reader:
             return self._codec.loads(text)
         except UnknownName as unknown:
             raise opening.unknown(self.path, what, unknown.problem) from unknown
+        except UNDECODABLE as error:
+            raise opening.damaged(self.path, f"{what} cannot be decoded: {error}") from error
 
 
 def _fixed(run: Run) -> tuple[Any, ...]:

@@ -49,7 +49,7 @@ class Store:
         if not (self._in_doubt and self._went_through(name)):
             self._in_doubt = True
             self._transact(name, batches, files)
-        self._in_doubt = False
+        self._in_doubt, self._outdated = False, []
         self._writes += 1
         for batch in batches:
             batch.afterwards(self._connection, files)
@@ -70,7 +70,6 @@ class Store:
             apply(batches, disk, connection)
             disk.execute(connection, queries.NAME_WRITE, (name,))
             disk.commit(connection)
-            self._outdated = []
         except Exception as error:
             if connection.in_transaction:
                 with contextlib.suppress(sqlite3.Error):

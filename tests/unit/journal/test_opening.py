@@ -16,6 +16,7 @@ from interlock.errors import InvalidOption, UnreadableJournal
 from interlock.journal.files import LARGE
 from interlock.journal.opening import check
 from interlock.journal.reader import Reader
+from interlock.journal.rows import checksum
 from interlock.journal.schema.codec import Codec
 from interlock.journal.sqlite import SqliteJournal
 from interlock.journal.tables import APPLICATION_ID, VERSION
@@ -105,6 +106,41 @@ def test_a_journal_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     connection.execute(f"PRAGMA user_version = {VERSION + 1}")
     connection.close()
     refused(tmp_path / "j.db", "newer Interlock")
+
+
+def test_a_newer_version_that_only_the_log_knows_is_refused(tmp_path: Path) -> None:
+    make(tmp_path / "made.db", 3)
+    writer = sqlite3.connect(tmp_path / "made.db")
+    writer.execute("PRAGMA wal_autocheckpoint = 0")
+    writer.execute(f"PRAGMA user_version = {VERSION + 1}")
+    for suffix in ("", "-wal"):  # as a kill at this moment would leave them
+        shutil.copy(f"{tmp_path}/made.db{suffix}", f"{tmp_path}/j.db{suffix}")
+    writer.close()
+    for reads in (SqliteJournal, Reader):
+        with pytest.raises(UnreadableJournal, match="newer Interlock"):
+            reads(tmp_path / "j.db")
+    left = sqlite3.connect(tmp_path / "j.db")
+    assert left.execute("PRAGMA user_version").fetchone() == (VERSION + 1,)
+    left.close()
+
+
+@pytest.mark.parametrize("data", ['{"a":', '{"$":5,"of":1}', '{"$":["x"],"of":1}', "[" * 100_000])
+def test_data_that_cannot_be_decoded_is_damage_also_if_its_checksum_is_right(
+    tmp_path: Path, data: str
+) -> None:
+    make(tmp_path / "j.db", 3)
+    connection = sqlite3.connect(tmp_path / "j.db")
+    place, *rest = connection.execute("SELECT seq, at, kind, task_id FROM events").fetchone()
+    sum_ = checksum(data, None, place, *rest)
+    update = "UPDATE events SET data = ?, checksum = ? WHERE seq = ?"
+    connection.execute(update, (data, sum_, place))
+    connection.commit()
+    connection.close()
+    with Reader(tmp_path / "j.db") as reader:
+        run = reader.last_run()
+        assert run is not None
+        with pytest.raises(UnreadableJournal, match=r"damaged \(event 1 cannot be decoded"):
+            list(reader.all_events(run))
 
 
 def test_a_folder_is_refused(tmp_path: Path) -> None:

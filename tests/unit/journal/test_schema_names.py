@@ -104,6 +104,13 @@ def test_a_name_or_a_version_that_is_not_known_is_an_error() -> None:
     assert split_tag("a/x") == ("a", 0)
 
 
+@pytest.mark.parametrize("record", ["task/2", "outcome"])
+def test_a_field_that_is_not_known_is_an_error(record: str) -> None:
+    known = {"task/2": '"id":"a"', "outcome": '"task_id":"a","status":"failed"'}[record]
+    with pytest.raises(UnknownName, match=r"has a field 'colour', which is not known here"):
+        CODEC.loads(f'{{"$":"{record}","of":{{{known},"colour":"red"}}}}')
+
+
 def test_a_record_without_its_class_is_plain_data() -> None:
     assert Codec().loads(CODEC.dumps(s.Cancel("a"))) == {"task_id": "a"}
 

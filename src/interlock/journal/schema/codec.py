@@ -61,6 +61,18 @@ class UnknownName(Exception):
         super().__init__(self.problem)
 
 
+class UnknownField(UnknownName):
+    """A record has a field that this Interlock does not know."""
+
+    def __init__(self, record: str, field: str) -> None:
+        self.problem = f"the record {record!r} has a field {field!r}, which is not known here"
+        Exception.__init__(self, self.problem)
+
+
+UNDECODABLE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+"""What decoding raises for data that no version has written, although its checksum is right."""
+
+
 def kind_of(tag: str) -> Kind:
     """The kind of event that is written like this; raises UnknownName."""
     found = _KINDS.get(tag)
@@ -185,10 +197,18 @@ class Codec:
 
 def _decoder(name: str, version: int, kind: type | None) -> Callable[[Any], Any]:
     if name == "task":
-        return lambda of: tasks.restored(up_to_date(name, version, of))
+        return lambda of: tasks.restored(_known_fields(name, up_to_date(name, version, of)))
     if name == "outcome":
-        return lambda of: outcomes.restored(up_to_date(name, version, of))
+        return lambda of: outcomes.restored(_known_fields(name, up_to_date(name, version, of)))
     return records.decoder(name, version, kind)
+
+
+def _known_fields(name: str, of: dict[str, Any]) -> dict[str, Any]:
+    """Raise UnknownField for a field that a later Interlock has added to a record."""
+    for field in of:
+        if field not in RECORDS[name].fields:
+            raise UnknownField(name, field)
+    return of
 
 
 class ValueWalk:
