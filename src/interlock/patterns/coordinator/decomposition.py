@@ -1,4 +1,8 @@
-"""Ask a language model for subtasks, and validate its answer."""
+"""Ask a language model for subtasks, and validate its answer.
+
+The errors here are quoted in the next prompt, and a prompt is a part of what a task is. A run that
+was interrupted after it would be refused if they read differently, so they stay as they are.
+"""
 
 from __future__ import annotations
 
@@ -61,9 +65,9 @@ def parse_subtasks(answer: Any, parent_id: Id) -> list[SubTask]:
     try:
         records = _RECORDS.validate_python(data)
     except ValidationError as error:
-        raise OrchestratorException(f"not a list of subtasks: {_problems(error)}") from error
+        raise OrchestratorException(f"no list of subtasks: {_problems(error)}") from error
     if not records:
-        raise OrchestratorException("not a list of subtasks: it is empty")
+        raise OrchestratorException("no list of subtasks: it is empty")
     return [
         SubTask(
             number if each.subtask_id is None else each.subtask_id,
@@ -105,7 +109,7 @@ def _find_json(text: str) -> Any:
 def _problems(error: ValidationError) -> str:
     lines = []
     for each in error.errors(include_url=False, include_context=False)[:_MAX_PROBLEMS]:
-        where = ".".join(str(part) for part in each["loc"]) or "the answer"
+        where = ".".join(str(part) for part in each["loc"]) or "all of it"
         lines.append(f"{where}: {each['msg']}, not {str(each['input'])[:_MAX_TEXT]!r}")
     if error.error_count() > _MAX_PROBLEMS:
         lines.append(f"and {error.error_count() - _MAX_PROBLEMS} more")
