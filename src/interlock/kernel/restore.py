@@ -41,7 +41,8 @@ class Restorer:
             run.ends[task_id] = State(state)
             run.ended_at[task_id] = run.now
             run.counts[State(state).value] += 1
-            run.remember_end(task_id)
+            if run.max_ended is not None:
+                run.remember_end(task_id)
 
     def spend(self, stimulus: s.Spend) -> None:
         """Take in what a rate had given out; it comes back when the window has passed."""

@@ -323,9 +323,11 @@ class KernelRun:
             self._make_ready(entry)
 
     def remember_end(self, task_id: str) -> None:
-        """A task has ended, and no attempt of it is alive: from now on it may be forgotten."""
-        if self.max_ended is not None:
-            self._ended_ids.append(task_id)
+        """A task has ended, and no attempt of it is alive: from now on it may be forgotten.
+
+        Called only if there is a `max_ended`.
+        """
+        self._ended_ids.append(task_id)
 
     def forget_oldest(self, most: int) -> None:
         """Remember no more than so many ended tasks.
@@ -344,7 +346,8 @@ class KernelRun:
         if not entry.profile.count:
             self.admission.forget_profile(entry.profile)
         del self.entries[entry.task.id]
-        self.remember_end(entry.task.id)
+        if self.max_ended is not None:
+            self.remember_end(entry.task.id)
 
     def _failed(self, entry: Entry, error: ErrorRecord | None, end: State, wait: float) -> None:
         """An attempt failed or timed out: try again after a wait, or end the task."""

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -138,13 +139,14 @@ class Task:
 
     def _copy(self, changed: str, value: Any) -> Task:
         copy = object.__new__(Task)
-        for name in _FIELDS:
-            _set(copy, name, getattr(self, name))
+        for name, kept in zip(_FIELDS, _ALL_FIELDS(self), strict=True):
+            _set(copy, name, kept)
         _set(copy, changed, value)
         return copy
 
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(Task))
+_ALL_FIELDS = attrgetter(*_FIELDS)
 
 
 def _checked(claims: Iterable[Claim], task_id: str) -> tuple[Claim, ...]:

@@ -41,14 +41,15 @@ def make_job(
     run: JobRun, context: TaskContext, spec: CallSpec, workspace: PreparedWorkspace, sink: Sink
 ) -> AttemptJob:
     """The job of an attempt. Raises what the data of its task raises when it is copied."""
-    task = context.task
+    handle = context._handle
+    task = handle.task
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = {}
     if task.args or task.kwargs:
         args, kwargs = _arguments(run, task)
     if spec.wants_context:
         args = (context, *args)
-    own = context._handle._submission.context.copy()
+    own = handle._submission.context.copy()
     call = partial(_call, context, spec.call, args, kwargs)
     job = AttemptJob(
         context.token, f"task-{task.id}", call, own, sink, spec.call, args, kwargs, workspace

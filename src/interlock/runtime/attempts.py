@@ -281,7 +281,7 @@ class Attempts:
         # Otherwise its outcome was decided when it was told to stop.
         if not context.cancelled() and token not in self.orphans:
             context.close()
-            task = context.task
+            task = context._handle.task
             if ending.value is not None or ending.error is not None or task.output is not None:
                 ending = self._checked(task, ending)
             state.ending = ending
@@ -392,7 +392,7 @@ class Attempts:
         """Tell the kernel how an attempt ended."""
         ending, state.ending = state.ending, None
         assert ending is not None, "an ending is reported once"
-        task_id, token = context.task.id, context.token
+        task_id, token = context._handle.task.id, context.token
         self._endings[task_id] = ending
         chance = 0.0 if ending.status is State.SUCCEEDED else self._chance.random()
         self._run.report(

@@ -27,6 +27,7 @@ class OutcomeBuilder:
     def outcome(self, settle: Settle, ending: Ending | None) -> Outcome[Any]:
         """The outcome of a task; `ending` is how its last attempt ended, if that was heard."""
         status, started, ended = settle.status, settle.started_at, settle.ended_at
+        moment = self._clock.moment
         result = exception = None
         # An attempt may have returned a value and its task been cancelled in the same turn: the
         # decision counts, so only an ending that agrees with it contributes.
@@ -40,8 +41,8 @@ class OutcomeBuilder:
             result,
             settle.error,
             settle.attempts,
-            None if started is None else self._clock.moment(started),
-            self._clock.moment(ended),
+            None if started is None else moment(started),
+            moment(ended),
             0.0 if started is None else ended - started,
             self._usage.pop(settle.task_id, NO_USAGE),
             (),

@@ -82,7 +82,7 @@ class TaskTable:
         self.ids = Generations(self._is_submitted, most)
         """Gives out ids that no task has."""
         self._groups = 0
-        self._has_forgotten_ids = False
+        self.has_forgotten_ids = False
         """Whether an id may have been used that is not known here any more."""
 
     # -- looking up -------------------------------------------------------------------------
@@ -111,7 +111,9 @@ class TaskTable:
         """Whether this process has submitted a task with that id. An earlier one may have."""
         if self._past is not None and self._past.is_free(task_id):
             return False
-        return self.has(task_id) or self.is_only_stored(task_id)
+        if task_id in self._handles or self._has_ended(task_id):
+            return True
+        return self.has_forgotten_ids and self.is_only_stored(task_id)
 
     def submitted(self) -> Iterator[Handle[Any]]:
         """The handles of tasks that this process has submitted; it may have resumed a run."""
@@ -120,8 +122,8 @@ class TaskTable:
 
     def is_only_stored(self, task_id: str) -> bool:
         """Whether an id was used so long ago in this run that only the journal knows it."""
-        if not self._has_forgotten_ids or self.has(task_id):
-            return False  # the usual case costs nothing
+        if not self.has_forgotten_ids or self.has(task_id):
+            return False
         is_free = self._past is not None and self._past.is_free(task_id)
         return not is_free and self._is_stored(task_id)
 
@@ -161,7 +163,8 @@ class TaskTable:
         """Tasks that were submitted and whose outcome was known beforehand."""
         for handle in handles:
             self._handles[handle.task.id] = handle
-            self._has_settled(handle.task.id)
+            if self._max_outcomes is not None:
+                self._remember_end(handle.task.id, self._max_outcomes)
 
     def restore(self, handles: Iterable[Handle[Any]]) -> None:
         """Ended tasks of a run that is resumed.
@@ -180,13 +183,13 @@ class TaskTable:
         """A task has its one outcome, which is durable: tell those that wait for it."""
         self._unsettled -= 1
         self._handles[outcome.task_id].settle(outcome)
-        self._has_settled(outcome.task_id)
-
-    def _has_settled(self, task_id: str) -> None:
         if self._max_outcomes is not None:
-            self._ended.append(task_id)
-            if len(self._ended) > self._max_outcomes:
-                self._forget_oldest()
+            self._remember_end(outcome.task_id, self._max_outcomes)
+
+    def _remember_end(self, task_id: str, most: int) -> None:
+        self._ended.append(task_id)
+        if len(self._ended) > most:
+            self._forget_oldest()
 
     def _forget_oldest(self) -> None:
         oldest = self._ended.popleft()
@@ -199,7 +202,7 @@ class TaskTable:
         if key is not None or self._past is not None:
             self._forgotten.append((oldest, key))
             # Well before it is true: the kernel forgets a little earlier, when it decides an end.
-            self._has_forgotten_ids |= len(self._forgotten) > REMEMBERED_IDS // 2
+            self.has_forgotten_ids |= len(self._forgotten) > REMEMBERED_IDS // 2
             if len(self._forgotten) > REMEMBERED_IDS:
                 self._forget_id(*self._forgotten.popleft())
 

@@ -84,15 +84,16 @@ class Coroutines:
         except RuntimeError:  # no loop runs at all
             return False
 
-    def _forget(self, token: int) -> bool:
+    def _forget(self, token: int) -> None:
+        self._tasks.pop(token, None)
         reminder = self._reminders.pop(token, None)
         if reminder is not None:
             reminder.cancel()
-        return self._tasks.pop(token, None) is not None
 
     def _report_unstarted(self, job: AttemptJob, task: asyncio.Task[None]) -> None:
         """A task that is cancelled before its first step never runs a line of its coroutine."""
-        if self._forget(job.token):
+        if job.token in self._tasks:
+            self._forget(job.token)
             job.sink.ended(job.token, raised(asyncio.CancelledError()))
 
     def cancel(self, token: int, grace: float) -> None:

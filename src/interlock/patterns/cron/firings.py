@@ -90,8 +90,8 @@ class ActiveFirings:
 def cancel_unfinished(handles: list[Handle[Any]], reason: str) -> None:
     """Cancel the tasks that have no outcome, as far as the run still takes commands."""
     for handle in handles:
-        with suppress(ShuttingDown, NotRunning):  # then nothing runs any more
-            if handle.outcome is None:
+        if handle.outcome is None:
+            with suppress(ShuttingDown, NotRunning):  # then nothing runs any more
                 handle.cancel(reason)
 
 

@@ -91,7 +91,10 @@ class JobStates:
 
     def of(self, job_id: str) -> JobState:
         """The state of a job; a new one if nothing is known of it."""
-        return self._states.setdefault(job_id, JobState())
+        state = self._states.get(job_id)
+        if state is None:
+            state = self._states[job_id] = JobState()
+        return state
 
     def changed(self, job_id: str) -> JobState:
         """The same, to be stored again."""

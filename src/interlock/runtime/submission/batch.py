@@ -70,7 +70,8 @@ class TaskBatch:
         if not isinstance(task, Task):
             raise InvalidOption(f"{task!r} is not a Task; write Task('some-id', agent, ...)")
         key = task.key
-        self._check_storable(task)
+        if run.disk is not None:
+            _check_storable(run.disk.codec, task)
         if key is not None:
             earlier = run.tasks.with_key(key) or self._keys.get(key)
             if earlier is not None:
@@ -90,13 +91,6 @@ class TaskBatch:
             self._keys[key] = handle
         return handle
 
-    def _check_storable(self, task: Task) -> None:
-        """Ids and keys have to be readable in the journal as they are."""
-        if self._run.disk is not None:
-            self._run.disk.codec.check_name("the id of a task", task.id)
-            if task.key is not None:
-                self._run.disk.codec.check_name("the key of a task", task.key)
-
     def _handle(self, prepared: Prepared, task: Task) -> Handle[Any]:
         resolved, spec = prepared
         remembered = self._run.known_tasks
@@ -109,7 +103,8 @@ class TaskBatch:
         if found is not None and isinstance(task.deadline, datetime):
             # The program has given the moment anew. A duration continues from where it was.
             found = found._replace(deadline_at=None)
-        self._check_forgotten(resolved.id)
+        if self._run.tasks.has_forgotten_ids:  # asked here: most runs never forget an id
+            self._check_forgotten(resolved.id)
         handle = Handle(self._submission, resolved, spec)
         self._fresh.append(handle)
         self._past.append(found)
@@ -135,7 +130,7 @@ class TaskBatch:
         if fresh:
             deadline = self._remaining(deadline)
             past = tuple(self._past) if any(self._past) else ()
-            tasks = tuple(each.task for each in fresh)
+            tasks = tuple([each.task for each in fresh])
             stimulus = s.Submit(tasks, group, fail_fast, deadline, past=past)
             if parent is not None:
                 parent.check_open()
@@ -177,6 +172,13 @@ class TaskBatch:
                 run.note(Kind.SUBMITTED, handle.task.id, handle.task)
                 run.note(Kind.REUSED, handle.task.id, handle.outcome)
         run.tasks.recall(self._recalled)
+
+
+def _check_storable(codec: Codec, task: Task) -> None:
+    """Ids and keys have to be readable in the journal as they are."""
+    codec.check_name("the id of a task", task.id)
+    if task.key is not None:
+        codec.check_name("the key of a task", task.key)
 
 
 def _again(run: BatchRun, parent: Parent, task: Task) -> Task | Handle[Any]:

@@ -41,21 +41,25 @@ class Generations:
         where it is that of a group of tasks: they are all free in the generation returned.
         """
         wanted = (name,) if ids is None else tuple(ids(name))
-        keys = [(each, separator) for each in wanted]
-        count = max((self._counts.get(key, 0) for key in keys), default=0)
+        count = 0
+        for each in wanted:
+            count = max(count, self._counts.get((each, separator), 0))
         while True:
             count += 1
             made = name if count == 1 and not numbered else f"{name}{separator}{count}"
             group = (made,) if ids is None else tuple(ids(made))
-            if not any(each in self._given or self._is_known(each) for each in group):
-                self._count(keys, count)
+            for each in group:
+                if each in self._given or self._is_known(each):
+                    break
+            else:
+                self._count(wanted, separator, count)
                 self._given.update(group)
                 return made
 
-    def _count(self, keys: list[tuple[str, str]], count: int) -> None:
-        for key in keys:
-            self._counts[key] = count
-            self._counts.move_to_end(key)
+    def _count(self, names: Iterable[str], separator: str, count: int) -> None:
+        for name in names:
+            self._counts[name, separator] = count
+            self._counts.move_to_end((name, separator))
         # A name that is not counted any more costs time, not correctness: its ids are tried one
         # by one until one is free.
         while self._max_names is not None and len(self._counts) > self._max_names:
