@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from interlock.model.stable_names import stable_name
+
+_PARTS = frozenset(
+    {"id", "session_id", "agent_id", "session_type", "model", "system_prompt", "messages"}
+)
 
 
 @stable_name("data.message")
@@ -53,6 +57,16 @@ class Session:
     def messages(self) -> tuple[Message, ...]:
         """The messages so far, oldest first."""
         return tuple(self._messages)
+
+    def __getitem__(self, name: str) -> Any:
+        """The same parts by name, as of a dict; `id` is the session_id."""
+        if name not in _PARTS:
+            raise KeyError(name)
+        return getattr(self, "session_id" if name == "id" else name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a part by its name, or the default."""
+        return self[name] if name in _PARTS else default
 
     def add(self, *messages: Message) -> None:
         """For pools: append messages."""

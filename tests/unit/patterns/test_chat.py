@@ -168,3 +168,38 @@ def test_a_chat_has_its_own_sessions_or_those_it_is_given() -> None:
     assert isinstance(ChatEngine(agent_factory=Cast()).sessions, SessionManager)
     with pytest.raises(InvalidOption, match="sessions="):
         ChatEngine(EngineConfig(), manager())
+
+
+def test_a_message_without_a_session_starts_one_and_its_answer_has_a_content() -> None:
+    async def main() -> None:
+        sessions = manager(Cast(a=resting(1, "hello"), b=resting(1, {"text": "hi", "cost": 2})))
+        async with ChatEngine(sessions=sessions) as chat:
+            answer = await chat.send_message(None, "one", "a")
+            assert answer == answer.get("content") == "hello"
+            assert (answer.get("session_id"), answer.get("agent_id")) == ("a-1", "a")
+            assert answer.get("other") is None
+            assert answer.get("other", 5) == 5
+            again = await chat.send_message(answer.get("session_id"), "two", "a")
+            assert again.get("session_id") == "a-1"
+            assert (await chat.send_message(None, "three", "a")).get("session_id") == "a-2"
+            mapping = await chat.send_message(None, "four", "b")
+            assert (mapping["text"], mapping["cost"]) == ("hi", 2)
+            assert "hi" in mapping.get("content")
+            assert mapping.get("session_id") == "b-1"
+
+    played(main)
+
+
+def test_the_parts_of_a_session_can_be_read_by_name() -> None:
+    async def main() -> None:
+        sessions = manager()
+        async with sessions:
+            session = await sessions.create_session("a", "chat", "large")
+            assert session["id"] == session["session_id"] == session.session_id == "a-1"
+            assert (session["agent_id"], session["model"]) == ("a", "large")
+            assert session.get("system_prompt") is session.get("other") is None
+            assert session["messages"] == ()
+            with pytest.raises(KeyError, match="other"):
+                session["other"]
+
+    played(main)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -17,9 +18,11 @@ from interlock import (
     SubTask,
     UnknownDependency,
 )
+from interlock.patterns.coordinator.config import parse_settings
 from interlock.patterns.coordinator.subtask_groups import is_test
 from interlock.patterns.coordinator.subtask_prompts import SubtaskPrompts
-from tests.unit.patterns.coordination import Notebook, Team, coordinator, part
+from interlock.testing.simulated_ports import simulated_ports
+from tests.unit.patterns.coordination import Notebook, Team, coordinator, part, sleeps
 from tests.unit.patterns.groups import played
 
 
@@ -256,3 +259,83 @@ def test_a_number_that_nobody_means_is_refused_by_name(number: Any) -> None:
         SubTask(1, "T", "x", "", 1, number)
     with pytest.raises(InvalidOption, match="subtask_id"):
         SubTask(number, "T", "x", "", 1, 1)
+
+
+def test_a_subtask_in_the_form_of_the_original_is_accepted() -> None:
+    made = datetime(2026, 1, 1, tzinfo=UTC)
+    original = SubTask(
+        subtask_id=1,
+        parent_task_id="T",
+        title="s1",
+        description="",
+        estimated_complexity=30.0,
+        estimated_duration_minutes=60,
+        dependencies=[],
+        parallelizable=True,
+        parallel_group=1,
+        status="pending",
+        created_at=made,
+    )
+    assert (original.status, original.created_at, original.parallelizable) == (
+        *("pending", made),
+        True,
+    )
+    with pytest.raises(InvalidOption, match="parallelizable is 'no'"):
+        part(1, parallelizable="no")
+
+
+def test_a_subtask_that_is_not_parallelizable_runs_alone() -> None:
+    async def main() -> None:
+        team = Team(**{f"s{n}": sleeps(5) for n in (1, 2, 3)})
+        parts = [part(1, 1), part(2, 1), part(3, 1, parallelizable=False)]
+        assert len(await coordinator(team).execute(parts, "T")) == 3
+        begins = team.story.index("s3 begins")
+        assert team.story[begins + 1] == "s3 ends"
+        assert team.most == 2
+
+    played(main)
+
+
+def _config_of_agents(config: dict[str, Any], context: dict[str, Any]) -> tuple[Any, str]:
+    """What agents are initialised with, and their prompt."""
+    seen: list[Any] = []
+
+    class Agent:
+        async def initialize(self, config: dict[str, Any]) -> None:
+            seen.append(config)
+
+        async def send_prompt(self, prompt: str, context: dict[str, Any]) -> None:
+            seen.append(prompt)
+
+    async def main() -> None:
+        coord = ParallelAgentCoordinator(None, Agent, config, ports=simulated_ports(0))
+        [result] = await coord.execute([part(1)], "T", context)
+        assert result["status"] == "completed"
+
+    played(main)
+    return seen[0], seen[1]
+
+
+def test_a_configuration_may_have_sections() -> None:
+    sections = {
+        "parallel_execution": {"max_parallel_agents": 1, "max_retries": 0},
+        "agent": {"model": "small"},
+    }
+    assert _config_of_agents(sections, {})[0] == {"model": "small"}
+    settings = parse_settings(sections)
+    assert (settings.max_parallel, settings.retry.attempts) == (1, 1)
+    assert _config_of_agents({"model": "large"}, {})[0]["model"] == "large"
+    with pytest.raises(InvalidOption, match="did you mean 'max_retries'"):
+        parse_settings({"parallel_execution": {"max_retrys": 0}})
+    with pytest.raises(InvalidOption, match="'agent'"):
+        parse_settings({"agent": "small"})
+
+
+def test_the_context_may_have_the_configuration_of_agents_which_no_prompt_shows() -> None:
+    context = {"agent_config": {"api_key": "k-123"}, "style": "plain"}
+    config, prompt = _config_of_agents({"agent": {"model": "small"}}, context)
+    assert config == {"api_key": "k-123"}
+    assert "plain" in prompt
+    assert "k-123" not in prompt
+    with pytest.raises(InvalidOption, match="agent_config"):
+        _config_of_agents({}, {"agent_config": "small"})

@@ -561,6 +561,23 @@ def test_a_batch_has_one_entry_for_each_job_in_order_and_waits_for_slots() -> No
     assert good.most == slow.most == 1
 
 
+def test_a_job_of_a_batch_may_be_a_dict_with_an_id() -> None:
+    added, own = Diary(10), Diary(10)
+
+    async def main(cron: CronScheduler) -> list[dict[str, Any]]:
+        cron.add("added", "1d", added)
+        batch: list[dict[str, Any]] = [{"id": "added"}, {"id": "own", "task": own}]
+        told = await cron.execute_batch(batch)
+        return told + await cron.execute_batch([{"job_id": "added", "timeout": 5}])
+
+    told = played(main)
+    assert [(each["job_id"], each["status"]) for each in told] == [
+        ("added", "success"),
+        ("own", "success"),
+        ("added", "timeout"),
+    ]
+
+
 def test_batches_can_be_repeated_and_run_beside_the_schedule() -> None:
     diary = Diary(1)
 

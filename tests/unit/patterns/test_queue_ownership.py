@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from interlock import AgentTask, FileOwnership, InvalidOwnership, TaskQueue
+from interlock import (
+    AgentTask,
+    FileOwnership,
+    InvalidOwnership,
+    TaskQueue,
+    delegate_tasks_parallel,
+)
 
 RULES = {"architect": ["docs/", "specs/*.md"], "developer": "src/**"}
 
@@ -129,3 +135,30 @@ def test_open_rules_leave_what_nobody_owns_to_all(tmp_path: Path) -> None:
         assert queue.submit_task(AgentTask("x", "", ["etc/*", "README.md"], int)).result() == 0
         with pytest.raises(InvalidOwnership):
             queue.submit_task(AgentTask("x", "", ["**"], int))
+
+
+def test_methods_called_on_the_class_apply_to_the_project_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    below = tmp_path / "docs"
+    below.mkdir()
+    monkeypatch.chdir(below)
+    with pytest.raises(InvalidOwnership, match=r"no interlock\.yaml"):
+        FileOwnership.get_owned_paths("architect")
+    (tmp_path / "interlock.yaml").write_text(
+        "agents:\n  architect:\n    command: [echo]\n    owns: [docs/, '*.md']\n"
+        "  developer:\n    command: [echo]\n    owns: [src/]\n"
+    )
+    assert FileOwnership.get_owned_paths("architect") == ["docs/", "*.md"]
+    assert FileOwnership.get_allowed_paths("developer") == ["src/"]
+    assert FileOwnership.get_owned_paths("stranger") == []
+    assert FileOwnership.get_owner("src/a.py") == "developer"
+    assert FileOwnership.check_ownership("architect", "README.md")
+    assert [str(each) for each in FileOwnership.validate_rules()] == ["interlock.yaml has no owner"]
+
+
+def test_a_task_delegated_without_files_is_read_only(tmp_path: Path) -> None:
+    with TaskQueue(workspace=tmp_path) as queue:
+        entry = {"agent_type": "a", "description": "look", "execute_fn": lambda: "seen"}
+        [future] = delegate_tasks_parallel([entry], queue=queue)
+        assert future.result(30) == "seen"

@@ -28,14 +28,15 @@ DEFAULTS: Mapping[str, Any] = MappingProxyType(
     }
 )
 """The last one is used by the Orchestrator."""
+_SECTIONS = ("parallel_execution", "agent")
 
 
 @dataclass(frozen=True)
 class Settings:
     """The configuration in terms of the Runtime."""
 
-    given: Mapping[str, Any]
-    """The whole configuration, for `initialize(config)` of the agents."""
+    agent_config: Mapping[str, Any]
+    """For `initialize(config)` of the agents: the section `agent`, or the whole configuration."""
     max_parallel: int
     timeout: float | None
     retry: Retry
@@ -47,15 +48,19 @@ class Settings:
 def parse_settings(config: Mapping[str, Any] | None) -> Settings:
     """Validate a configuration; InvalidOption names the invalid entry.
 
-    Other entries are allowed, for agents; a name that is close to one of ours is a typing error.
+    Other entries are allowed, for agents; a name that is close to one of ours is a typing error. It
+    may have sections: ours are in `parallel_execution` then, and those for agents in `agent`.
     """
     if not isinstance(config, Mapping | None):
         raise InvalidOption(f"config is {config!r}; it must be a dict such as {dict(DEFAULTS)!r}")
-    for name in config or ():
+    own = {name: value for name, value in (config or {}).items() if name not in _SECTIONS}
+    own |= _section(config, "parallel_execution") or {}
+    for name in own:
         close = get_close_matches(str(name), DEFAULTS, n=1, cutoff=0.85)
         if name not in DEFAULTS and close:
             raise InvalidOption(f"config has {name!r}; did you mean {close[0]!r}?")
-    chosen = {**DEFAULTS, **(config or {})}
+    chosen = {**DEFAULTS, **own}
+    agent_config = _section(config, "agent")
     if not isinstance(chosen["retry_failed_agents"], bool):
         raise _invalid(chosen, "retry_failed_agents", "True or False")
     if chosen["parallelization_strategy"] not in ("parallel_groups", "file_based"):
@@ -67,7 +72,7 @@ def parse_settings(config: Mapping[str, Any] | None) -> Settings:
     if isinstance(threshold, bool) or not isinstance(threshold, int | float):
         raise _invalid(chosen, "complexity_threshold", "a number")
     return Settings(
-        given=MappingProxyType(chosen),
+        agent_config=MappingProxyType(chosen if agent_config is None else dict(agent_config)),
         max_parallel=whole_number(chosen, "max_parallel_agents", 1),
         timeout=_optional_duration(chosen, "agent_timeout_seconds"),
         retry=Retry(attempts if chosen["retry_failed_agents"] else 1, backoff, max_backoff),
@@ -75,6 +80,14 @@ def parse_settings(config: Mapping[str, Any] | None) -> Settings:
         deadline=_optional_duration(chosen, "deadline_seconds"),
         threshold=threshold,
     )
+
+
+def _section(config: Mapping[str, Any] | None, name: str) -> Mapping[str, Any] | None:
+    """Return a section of a configuration; None if there is none."""
+    section = (config or {}).get(name)
+    if not isinstance(section, Mapping | None):
+        raise InvalidOption(f"config[{name!r}] is {section!r}; it must be a dict")
+    return section
 
 
 def whole_number(chosen: Mapping[str, Any], name: str, least: int) -> int:

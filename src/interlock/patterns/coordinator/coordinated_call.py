@@ -27,7 +27,7 @@ from interlock.runtime.runtime import Runtime
 
 _SHARED_CLAIM = uses("tests run alone")
 _EXCLUSIVE_CLAIM = uses("tests run alone", exclusive=True)
-"""Every subtask claims this name; a test claims it exclusively, in every strategy."""
+"""Every subtask claims this name; one that runs alone claims it exclusively, in every strategy."""
 _ENOUGH_HISTORY = 3
 """So many measured subtasks of a complexity are a better estimate than the caller's."""
 
@@ -209,5 +209,6 @@ _CANCEL_ORDER = {State.BLOCKED: 0, State.RUNNING: 2, State.NEEDS_YOU: 2}
 
 
 def _claims(subtask: SubTask) -> tuple[Claim, ...]:
-    alone = _EXCLUSIVE_CLAIM if is_test(subtask) else _SHARED_CLAIM
+    runs_alone = is_test(subtask) or not subtask.parallelizable
+    alone = _EXCLUSIVE_CLAIM if runs_alone else _SHARED_CLAIM
     return (*(write(each) for each in subtask.files), alone)

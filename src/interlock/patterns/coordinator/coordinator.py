@@ -30,6 +30,7 @@ from interlock.patterns.coordinator.state_updates import StateUpdate, StateWrite
 from interlock.patterns.coordinator.subtask import SubTask, sort_key
 from interlock.patterns.coordinator.subtask_agent import AgentFactory, AgentLifecycle
 from interlock.patterns.coordinator.subtask_groups import group_subtasks
+from interlock.patterns.coordinator.subtask_prompts import AGENT_CONFIG
 from interlock.runtime.context import current
 from interlock.runtime.hosting.host import RuntimeHost
 from interlock.runtime.hosting.runtime_factory import RuntimeFactory
@@ -171,7 +172,14 @@ class ParallelAgentCoordinator:
         if not isinstance(context, Mapping | None):
             raise InvalidOption(f"context is {context!r}; it must map names to values for agents")
         groups = group_subtasks(subtasks, parent_task, self._settings.strategy)
-        lifecycle = AgentLifecycle(factory or self._factory, self._settings.given, context or {})
+        agent_config = (context or {}).get(AGENT_CONFIG)
+        if not isinstance(agent_config, Mapping | None):
+            raise InvalidOption(f"context[{AGENT_CONFIG!r}] is {agent_config!r}; it must be a dict")
+        lifecycle = AgentLifecycle(
+            factory or self._factory,
+            self._settings.agent_config if agent_config is None else agent_config,
+            context or {},
+        )
         return CoordinatedCall(
             groups,
             parent_task,

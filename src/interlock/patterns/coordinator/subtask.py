@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import PurePath
 from typing import Any, Protocol, TypeAlias
 
@@ -25,6 +26,9 @@ class SubTask:
     group runs alone, after them. `dependencies` are ids of subtasks that have to be completed
     first, `files` the paths and patterns that it modifies. If `is_test` is None, title and
     description decide. An estimate of 0 minutes, or None, means unknown.
+
+    A subtask that is not `parallelizable` never runs beside another one, as a test. `status` and
+    `created_at` are kept as given; the state manager receives what becomes of the subtask.
     """
 
     subtask_id: Id
@@ -37,6 +41,9 @@ class SubTask:
     dependencies: Iterable[Id] = ()
     files: Iterable[str | PurePath] = ()
     is_test: bool | None = None
+    parallelizable: bool = field(default=True, kw_only=True)
+    status: str = field(default="pending", kw_only=True, compare=False)
+    created_at: datetime | None = field(default=None, kw_only=True, compare=False)
 
     def __post_init__(self) -> None:
         check_id(self.subtask_id, "subtask_id")
@@ -54,6 +61,10 @@ class SubTask:
             raise InvalidOption(f"{self}: parallel_group is {group!r}; it must be a number or None")
         if not isinstance(self.is_test, bool | None):
             raise InvalidOption(f"{self}: is_test is {self.is_test!r}; use True, False or None")
+        if not isinstance(self.parallelizable, bool):
+            raise InvalidOption(
+                f"{self}: parallelizable is {self.parallelizable!r}; use True or False"
+            )
         # Frozen, so normalise the fields this way.
         object.__setattr__(self, "dependencies", self._as_tuple("dependencies", (int, str)))
         object.__setattr__(self, "files", self._as_tuple("files", (str, PurePath)))

@@ -9,6 +9,9 @@ from typing import Any
 from interlock.errors import InvalidOption
 from interlock.patterns.coordinator.subtask import SubTask, attribute_of
 
+AGENT_CONFIG = "agent_config"
+"""The entry of a context that is the configuration of its agents; a prompt does not show it."""
+
 
 class SubtaskPrompts:
     """Makes the prompts of a call. A prompt names no other subtask."""
@@ -16,7 +19,8 @@ class SubtaskPrompts:
     def __init__(self, parent: Any, context: Mapping[str, Any]) -> None:
         whole = _section("You work on one part of this task", title_and_description(parent))
         self._first = f"{whole}\n\n" if whole else ""
-        lines = "\n".join(f"- {name}: {_text(name, value)}" for name, value in context.items())
+        shown = {name: value for name, value in context.items() if name != AGENT_CONFIG}
+        lines = "\n".join(f"- {name}: {_text(name, value)}" for name, value in shown.items())
         self._last = f"\n\nContext:\n{lines}" if lines else ""
 
     def of(self, subtask: SubTask) -> str:

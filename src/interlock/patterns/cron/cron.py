@@ -189,7 +189,8 @@ class CronScheduler:
     ) -> Entries:
         """Run jobs now, together; returns one entry for each, in order.
 
-        A job is the id of one that was added, or a dict with `job_id` and `task`. The `timeout`
+        A job is the id of one that was added, or a dict: with `job_id` (or `id`) of one that was
+        added, or with a `task` of its own. The `timeout`
         applies to each of them, from its start, unless its own is shorter.
         """
         wanted = wanted_jobs(jobs, timeout, self._jobs)

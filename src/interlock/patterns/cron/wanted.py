@@ -11,7 +11,7 @@ from interlock.model.task import Task
 from interlock.patterns.cron.job import template
 from interlock.patterns.cron.jobs import JobTable
 
-_OPTIONS = {"job_id", "task", "timeout", "retry"}
+_OPTIONS = {"job_id", "id", "task", "timeout", "retry"}
 
 
 class WantedJob(NamedTuple):
@@ -31,7 +31,7 @@ def wanted_jobs(
     found: dict[str, WantedJob] = {}
     for each in jobs:
         if not isinstance(each, str) and isinstance(each, Mapping):
-            wanted = _from_entry(each)
+            wanted = _from_entry(each, table)
         else:
             wanted = WantedJob(each, table.find(each).template)
         if wanted.job_id in found:
@@ -43,13 +43,25 @@ def wanted_jobs(
     return [*found.values()]
 
 
-def _from_entry(given: Mapping[str, Any]) -> WantedJob:
-    job_id = given.get("job_id")
+def _from_entry(given: Mapping[str, Any], table: JobTable) -> WantedJob:
+    job_id = given.get("job_id", given.get("id"))
     if not isinstance(job_id, str) or not job_id.strip():
         raise BlankId(f"a job in a batch needs a job_id, non-blank text, not {job_id!r}")
     unknown = sorted(set(given) - _OPTIONS)
+    if not unknown and "task" not in given and job_id in table.jobs:
+        return _changed(WantedJob(job_id, table.find(job_id).template), given)
     if unknown or "task" not in given:
         wrong = f"no option {unknown[0]!r}" if unknown else "no task"
         raise InvalidOption(f"job {job_id!r}: there is {wrong}; it has {', '.join(_OPTIONS)}")
     task = template(job_id, given["task"], given.get("timeout"), given.get("retry"), overlap=False)
     return WantedJob(job_id, task)
+
+
+def _changed(wanted: WantedJob, given: Mapping[str, Any]) -> WantedJob:
+    """A job of the scheduler, with the options of an entry that names it."""
+    changes: dict[str, Any] = {}
+    if given.get("timeout") is not None:
+        changes["timeout"] = seconds(given["timeout"], f"job {wanted.job_id!r}: timeout")
+    if given.get("retry") is not None:
+        changes["retry"] = given["retry"]
+    return WantedJob(wanted.job_id, wanted.task.replace(**changes)) if changes else wanted

@@ -10,6 +10,7 @@ from interlock.errors import AgentError, InvalidOption
 from interlock.model.duration import Duration, seconds
 from interlock.model.outcome import State
 from interlock.patterns.pool.agent_engine import message_id
+from interlock.patterns.pool.chat_answer import chat_answer
 from interlock.patterns.pool.engine_config import AgentFactory, EngineConfig
 from interlock.patterns.pool.engine_user import EngineUser
 from interlock.patterns.pool.pooled_agent import AgentMessage, PooledAgent
@@ -91,14 +92,17 @@ class ChatEngine:
 
     async def send_message(
         self,
-        session_id: str,
+        session_id: str | None,
         content: str,
         agent_id: str,
         *,
         timeout: Duration = 300.0,
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Send a message in a session; returns what the agent answers.
+        """Send a message in a session, or in a new one if it is None; returns the answer.
+
+        A text is a ChatAnswer, which is a str with `.get("content")` and `.get("session_id")`. A
+        mapping has these two keys as well.
 
         Messages of one session are answered one at a time, in order. Raises AgentError if the
         agent fails or times out, or if the session belongs to another agent. Cancelling the call
@@ -107,15 +111,18 @@ class ChatEngine:
         if not isinstance(content, str):
             raise InvalidOption(f"content is {content!r}; it must be text")
         limit = seconds(timeout, "timeout")
-        session = await self.sessions.get_session(session_id)
+        if session_id is None:
+            session = await self.sessions.create_session(agent_id)
+        else:
+            session = await self.sessions.get_session(session_id)
         check_owner(session, agent_id)
         engine, agent = self.sessions.engine, self.sessions.agent_of(session)
         runtime = await engine.open()
-        task_id = message_id(runtime, session_id)
+        task_id = message_id(runtime, session.session_id)
         message = AgentMessage(agent, session, content, kwargs or {}, task_id, limit)
         (outcome,) = await engine.send(runtime, [message])
         if outcome.succeeded:
-            return outcome.result
+            return chat_answer(outcome.result, session)
         late = f"no answer within {limit:g} s" if outcome.status is State.TIMED_OUT else ""
         raise AgentError(
             f"agent {agent_id!r}: {late or outcome.reason}", agent_id

@@ -157,7 +157,8 @@ def from_entry(entry: Mapping[str, Any], number: int) -> AgentTask:
     missing = [key for key in ("agent_type", "description") if key not in entry]
     if missing:
         raise InvalidOption(f"{where} has no {missing[0]!r}: {dict(entry)!r}")
-    values = {"files_to_modify": None, **{_KEYS[key]: value for key, value in entry.items()}}
+    # As in AgentTask, None means everything that the agent type owns. No `files` means none.
+    values = {"files_to_modify": (), **{_KEYS[key]: value for key, value in entry.items()}}
     try:
         return AgentTask(**values)
     except InvalidOption as error:

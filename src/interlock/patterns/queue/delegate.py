@@ -22,9 +22,9 @@ def delegate_tasks_parallel(
             {"agent_type": "developer", "description": "implement it", "files": ["src/"]},
         ])
 
-    The AgentRegistry makes the agents, unless an entry has an `execute_fn`. Other keys are the
-    options of AgentTask. Without a `queue`, all callers in this process share one, which finishes
-    its work when the program ends.
+    An entry without `files` is read-only. The AgentRegistry makes the agents, unless an entry has
+    an `execute_fn`. Other keys are the options of AgentTask. Without a `queue`, all callers in this
+    process share one, which finishes its work when the program ends.
     """
     listed = [from_entry(entry, number) for number, entry in enumerate(tasks, 1)]
     if queue is None:

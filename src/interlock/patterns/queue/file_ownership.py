@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import Concatenate, Generic, ParamSpec, TypeVar
 
 from interlock.errors import InvalidOwnership
 from interlock.model.claim import Patterns, write
 from interlock.model.ownership import Ownership, SharedOwnership
 from interlock.model.patterns.pattern import Pattern
+from interlock.plan.project_file import FILE, find_project, load_project
 from interlock.runtime.claim_paths import WorkspacePaths
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _IGNORED_FOLDERS = frozenset({".git", ".interlock"})
 _WILDCARD = re.compile(r"[*?\[\]{}\\]")
@@ -28,12 +34,32 @@ class Unowned:
         return f"{self.path} has no owner"
 
 
+class _ProjectMethod(Generic[P, T]):
+    """A method that can also be called on the class: it then applies to the project file."""
+
+    def __init__(self, function: Callable[Concatenate[FileOwnership, P], T]) -> None:
+        self._function = function
+        functools.update_wrapper(self, function)  # type: ignore[arg-type]
+
+    def __get__(self, instance: FileOwnership | None, owner: type[FileOwnership]) -> Callable[P, T]:
+        # Read the project file when the method is called, not when it is only looked at.
+        @functools.wraps(self._function)
+        def method(*args: P.args, **kwargs: P.kwargs) -> T:
+            rules = owner.of_project() if instance is None else instance
+            return self._function(rules, *args, **kwargs)
+
+        return method
+
+
 class FileOwnership:
     """Rules that say which agent type owns which paths: `{"architect": ["docs/", "specs/*.md"]}`.
 
     An agent type may modify what it owns. A path without an owner may be modified by none, unless
     the rules are `open`. Paths are relative to the workspace or absolute; symlinks are followed.
     Where two agent types own a path, the first in the rules has it; `validate_rules()` reports it.
+
+    Called on the class, as in `FileOwnership.get_owner("a.py")`, a method applies to the rules of
+    the project file (`owns` of its agents).
     """
 
     def __init__(
@@ -46,22 +72,40 @@ class FileOwnership:
         self._workspace = WorkspacePaths(workspace)
         self._rules = Ownership(rules, open=open, fold_case=self._workspace.fold_case)
 
+    @classmethod
+    def of_project(cls, start: str | os.PathLike[str] = ".") -> FileOwnership:
+        """Return the rules of the project file in this folder, or in the nearest one above it."""
+        path = find_project(start)
+        if path is None:
+            raise InvalidOwnership(
+                f"there is no {FILE} in this folder or above it that says what agents own; "
+                "write FileOwnership({agent: patterns})"
+            )
+        agents = load_project(path).agents
+        return cls(
+            {name: each.owns for name, each in agents.items() if each.owns}, workspace=path.parent
+        )
+
+    @_ProjectMethod
     def get_owned_paths(self, agent: str) -> list[str]:
         """Return the patterns that an agent type owns, as written; none for an unknown type."""
         return list(self._rules.owned_by(agent))
 
     get_allowed_paths = get_owned_paths
 
+    @_ProjectMethod
     def get_owner(self, path: str | os.PathLike[str]) -> str | None:
         """Return the agent type that owns a path; None if there is none, or it leads outside."""
         inside = self._inside(path)
         return None if inside is None else self._rules.owner_of(inside)
 
+    @_ProjectMethod
     def check_ownership(self, agent: str, path: str | os.PathLike[str]) -> bool:
         """Whether an agent type may modify a path."""
         inside = self._inside(path)
         return inside is not None and self._rules.allows(agent, inside)
 
+    @_ProjectMethod
     def validate_rules(self) -> list[SharedOwnership | Unowned]:
         """Return overlaps between rules, and paths of the workspace without an owner.
 
