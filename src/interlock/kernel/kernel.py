@@ -192,6 +192,11 @@ class Kernel:
                 task_id = each.entry.task.id
                 yield Alive(task_id, each.token, each.zombie, each.holds_slot, each.since)
 
+    def external_holds(self) -> Iterator[tuple[str, tuple[Claim, ...]]]:
+        """Yield what attempts of earlier runs still hold, each with its name."""
+        for each in self._run.external_holds.values():
+            yield each.name, each.claims
+
     def reservations(self) -> Iterator[Reservation]:
         """Yield the waiting tasks that have been overtaken so often that claims are reserved."""
         for waiter in self._run.admission.due_waiters:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from interlock.kernel.kernel import Kernel
+from interlock.model.claim import Claim
 from interlock.model.why import Explanation, StuckJournal
 from interlock.runtime.attempts import Attempts
 from interlock.runtime.handle import Running
@@ -69,6 +70,13 @@ class Inspection:
             claims += () if context is None else context.extra
             found.append(Running(each.task_id, claims, each.since, each.zombie))
         return tuple(found)
+
+    def holders(self) -> list[tuple[str, tuple[Claim, ...]]]:
+        """Everything that a new task may have to wait for, with its claims."""
+        found = [(each.task_id, each.task.claims) for each in self._tasks if each.outcome is None]
+        # Attempts besides tasks: they may hold more than their task claims, and outlive its end.
+        found += [(each.task_id, each.claims) for each in self.running()]
+        return [*found, *self._kernel.external_holds()]
 
     def why(self, task_id: str) -> Explanation:
         """Every reason why a task is not running, as of now."""

@@ -72,6 +72,7 @@ from interlock.errors import (
 from interlock.kernel import instructions as do
 from interlock.kernel import stimuli as s
 from interlock.kernel.kernel import Kernel
+from interlock.model.claim import Claim
 from interlock.model.event import Kind
 from interlock.model.limits import Breaker, Rate
 from interlock.model.outcome import Outcome, State
@@ -491,6 +492,10 @@ class Shell:
     def running(self) -> tuple[Running, ...]:
         """The attempts that are alive, oldest first."""
         return self.inspection.running()
+
+    def holders(self) -> list[tuple[str, tuple[Claim, ...]]]:
+        """Everything that a new task may have to wait for, with its claims."""
+        return self.inspection.holders()
 
     def why(self, task_id: str) -> Explanation:
         """Every reason why a task is not running, as of now."""

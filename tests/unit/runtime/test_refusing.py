@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from pathlib import Path
 
 import pytest
 
-from interlock import InvalidOption, ResourceConflictError, Runtime, Task, TaskContext
+from interlock import (
+    AttemptsStillAlive,
+    InvalidOption,
+    ResourceConflictError,
+    Runtime,
+    Task,
+    TaskContext,
+)
 from interlock.testing.simulated_ports import simulated_ports
 from tests.unit.execution.worlds import story
 
@@ -49,6 +58,47 @@ async def test_a_child_may_claim_what_its_ancestors_hold_and_may_wait_for_amount
 
     async with Runtime(capacity={"gpu": 1}, ports=simulated_ports()) as rt:
         assert (await rt.submit(parent, writes="x/")).result is True
+
+
+@story
+async def test_what_an_attempt_was_granted_later_is_refused_as_well() -> None:
+    async def wider(ctx: TaskContext) -> None:
+        await ctx.extend(writes="y")
+        await asyncio.sleep(1)
+
+    async with Runtime(ports=simulated_ports()) as rt:
+        running = rt.submit(wider, id="running", writes="x")
+        await asyncio.sleep(0.5)
+        with pytest.raises(ResourceConflictError, match=r"conflicts with write y of 'running'"):
+            rt.submit_all([Task("a", nap, writes="y")], on_conflict="refuse")
+        await running
+
+
+@story
+async def test_a_task_does_not_conflict_with_itself_under_its_key() -> None:
+    async with Runtime(ports=simulated_ports()) as rt:
+        task = Task("a", nap, key="k", writes="x")
+        (first,) = rt.submit_all([task], on_conflict="refuse")
+        assert rt.submit_all([task.replace(id="b")], on_conflict="refuse") == [first]
+        await first
+
+
+async def test_what_an_attempt_of_an_earlier_run_still_holds_is_refused(tmp_path: Path) -> None:
+    begun, stuck = threading.Event(), threading.Event()
+
+    def agent() -> None:
+        begun.set()
+        stuck.wait()
+
+    with pytest.raises(AttemptsStillAlive):
+        async with Runtime(workspace=tmp_path, grace=0.05) as rt:
+            zombie = rt.submit(agent, id="zombie", writes="x")
+            await asyncio.to_thread(begun.wait)
+            zombie.cancel()
+    async with Runtime(workspace=tmp_path) as rt:
+        with pytest.raises(ResourceConflictError, match="write x of 'zombie of run"):
+            rt.submit_all([Task("a", nap, writes="x")], on_conflict="refuse")
+        stuck.set()
 
 
 @story

@@ -11,7 +11,7 @@ from interlock.model.conflict import conflicts
 from interlock.model.task import Task
 
 Holder = tuple[str, tuple[Claim, ...]]
-"""A task that has not ended, or of which an attempt is alive, with its claims."""
+"""A task that has not ended, or an attempt that is alive, also of an earlier run; its claims."""
 
 
 def refuse_conflicts(tasks: Sequence[Task], holders: Iterable[Holder], *, fold_case: bool) -> None:

@@ -31,7 +31,7 @@ from interlock.model.outcome import Outcome
 from interlock.model.result import RunResult
 from interlock.model.task import After, Task
 from interlock.model.template import Template
-from interlock.runtime.handle import Handle, Running
+from interlock.runtime.handle import Handle
 from interlock.runtime.loop_thread import LoopThread
 from interlock.runtime.submission.parent import Parent
 from interlock.runtime.submission.prepared import Prepared
@@ -111,7 +111,7 @@ class SubmitRun(Protocol):
     @property
     def preparation(self) -> Prepares: ...
 
-    def running(self) -> tuple[Running, ...]: ...
+    def holders(self) -> list[tuple[str, tuple[Claim, ...]]]: ...
     def now(self) -> float: ...
     def take_in(self, stimulus: s.Stimulus) -> None: ...
     def cancel_group(self, group: str, reason: str) -> None: ...
@@ -193,7 +193,8 @@ class Submitting:
         They may come after each other in any order. With `fail_fast` the first one that does not
         succeed cancels the others. At most `max_parallel` of them run at once; `why` calls that
         limit `slots of NAME`. With `on_conflict="refuse"`, ResourceConflictError is raised if a
-        claim conflicts with that of an unfinished task or of another one of these.
+        claim conflicts with that of an unfinished task, of an attempt that is alive, or of another
+        one of these.
         """
         run, parent = self._submits_to()
         needs_group = fail_fast or (max_parallel is not None and name is None)
@@ -317,11 +318,11 @@ def _submit(
         raise InvalidOption(f"on_conflict is {terms.on_conflict!r}; it can be 'wait' or 'refuse'")
     if terms.on_conflict == "refuse":
         own = _with_ancestors(run, parent)  # children may claim what these hold
-        holders = [(each.task_id, each.task.claims) for each in run.tasks if each.outcome is None]
-        holders += [(each.task_id, each.claims) for each in run.running() if each.stopping]
+        # A key that is known stands for the task that has it, which is not submitted again.
+        new = [each for each in tasks if each.key is None or run.tasks.with_key(each.key) is None]
         refuse_conflicts(
-            [run.preparation.prepare(each).task for each in tasks],
-            [each for each in holders if each[0] not in own],
+            [run.preparation.prepare(each).task for each in new],
+            [each for each in run.holders() if each[0] not in own],
             fold_case=run.preparation.fold_case,
         )
     limited = _limited(run, tasks, terms)
