@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import threading
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from interlock import (
     NotRunning,
     ShuttingDown,
     TaskContext,
+    cancelled,
 )
 from interlock.testing.simulated_backends import Blocking
 from tests.unit.patterns.groups import played
@@ -396,6 +398,73 @@ def test_three_failures_in_a_row_mark_an_agent_and_a_success_unmarks_it() -> Non
             assert status["uptime_s"] == pytest.approx(4)
 
     played(main)
+
+
+def test_a_cancelled_caller_returns_when_the_agents_have_stopped() -> None:
+    async def slow_to_stop(ctx: TaskContext) -> None:
+        try:
+            await asyncio.sleep(100)
+        finally:
+            await asyncio.sleep(5)
+
+    async def main() -> None:
+        cast = Cast(a=slow_to_stop, b=resting(100))
+        async with pool_of(cast) as pool:
+            await pool.spawn_agents(agents("a", "b", "c"))
+            batch = asyncio.create_task(pool.run_parallel_tasks(tasks("a", "b", "a", "c")))
+            await asyncio.sleep(1)
+            batch.cancel()
+            await asyncio.sleep(2)
+            assert not batch.done()
+            batch.cancel()  # once more: it still waits
+            with pytest.raises(asyncio.CancelledError):
+                await batch
+            assert asyncio.get_running_loop().time() == pytest.approx(6)
+            assert not +cast.inside
+            assert pool.get_pool_status()["agents"]["a"]["stopping"] == 0
+
+    played(main)
+
+
+def test_a_cancelled_caller_does_not_wait_longer_than_the_grace() -> None:
+    async def main() -> None:
+        pool = pool_of(Cast(a=stuck), grace=10)
+        await pool.spawn_agents(agents("a"))
+        batch = asyncio.create_task(pool.run_parallel_tasks(tasks("a")))
+        await asyncio.sleep(1)
+        batch.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await batch
+        assert asyncio.get_running_loop().time() == pytest.approx(11)
+        assert pool.get_pool_status()["agents"]["a"]["stopping"] == 1
+        assert await pool.shutdown(1) == ["a"]
+        await asyncio.sleep(3600)
+
+    played(main)
+
+
+def test_a_cancelled_caller_waits_for_agents_in_threads_too() -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    def blocking(ctx: TaskContext) -> None:
+        begun.set()
+        while not cancelled():
+            ended.wait(0.005)
+        ended.wait(0.2)
+        ended.set()
+
+    async def main() -> None:
+        async with AgentPool(agent_factory=lambda entry: blocking) as pool:
+            await pool.spawn_agents(agents("a"))
+            batch = asyncio.create_task(pool.run_parallel_tasks(tasks("a")))
+            await asyncio.to_thread(begun.wait)
+            batch.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await batch
+            assert ended.is_set()
+            assert pool.runtime.running() == ()
+
+    asyncio.run(main())
 
 
 def test_latency_and_uptime_are_whole_numbers() -> None:

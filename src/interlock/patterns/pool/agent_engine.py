@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -15,6 +16,8 @@ from interlock.errors import (
     UnknownTask,
 )
 from interlock.model.claim import uses
+from interlock.model.duration import seconds
+from interlock.model.event import Event, Kind
 from interlock.model.limits import Breaker
 from interlock.model.outcome import Outcome
 from interlock.model.stable_names import stable_name
@@ -27,13 +30,16 @@ from interlock.runtime.handle import Handle
 from interlock.runtime.hosting.host import RuntimeHost
 from interlock.runtime.hosting.runtime_factory import RuntimeFactory
 from interlock.runtime.limits.options import slots_of
+from interlock.runtime.log import LOGGER
 from interlock.runtime.ports import Ports
 from interlock.runtime.runtime import Runtime
 from interlock.runtime.session_store import SessionStore, claim_on, text_of
+from interlock.runtime.shielded import shielded_to_completion
 from interlock.runtime.within import within
 
 _MAX_OUTCOMES = 1_000
 """A pool may run for years: callers have older answers, and so has the journal."""
+_GRACE = 30.0
 _ASIDE = "aside"
 """The label of a message that its session does not keep."""
 
@@ -60,6 +66,7 @@ class AgentEngine:
         self.resumes = bool(resume)
         rule = breaker or Breaker()
         self._breakers = ModelBreakers(rule)
+        self._grace = seconds(options.get("grace", _GRACE), "grace")
         self._process = f"{self.ports.chance.getrandbits(64):x}"
         options |= {
             "max_parallel": slots_of(max_concurrent, "max_concurrent"),
@@ -135,9 +142,10 @@ class AgentEngine:
         fail_fast: bool = False,
         on_answer: OnAnswer | None = None,
     ) -> list[Outcome[Any]]:
-        """Send messages and wait for the outcome of each. Cancelling the caller cancels them.
+        """Send messages and wait for the outcome of each.
 
-        `on_answer` is called on the loop as the outcomes come; it must not raise.
+        Cancelling the caller cancels them, and returns when the agents have stopped or the grace
+        is over. `on_answer` is called on the loop as the outcomes come; it must not raise.
         """
         tasks = [self._task_of(runtime, each) for each in messages]
         handles = runtime.submit_all(tasks, fail_fast=fail_fast)
@@ -151,7 +159,30 @@ class AgentEngine:
                 for handle in handles:
                     handle.cancel("its caller no longer waits for it")
                     self._breakers.forget(handle.task_id)
+            await shielded_to_completion(self._stopped(runtime, handles))
             raise
+
+    async def _stopped(self, runtime: Runtime, handles: Sequence[Handle[Any]]) -> None:
+        """Wait until the agents of cancelled messages have stopped, at most for the grace."""
+        ids = {handle.task_id for handle in handles}
+        stopped = asyncio.Event()
+
+        def look(event: Event | None = None) -> None:
+            if event is None or event.kind is Kind.ATTEMPT_EXITED:
+                # A blocking agent is a child of the task that carries its message.
+                running = (runtime.handle(each.task_id) for each in runtime.running())
+                if not any(ids & {each.task_id, *(each.parent or ())[:1]} for each in running):
+                    stopped.set()
+
+        with contextlib.suppress(InterlockError):  # the run may have ended
+            end = runtime.listen(look)
+            try:
+                look()
+                await asyncio.wait_for(stopped.wait(), self._grace)
+            except TimeoutError:
+                LOGGER.warning("agents_did_not_stop", extra={"interlock": {"tasks": sorted(ids)}})
+            finally:
+                end()
 
     def _task_of(self, runtime: Runtime, message: AgentMessage) -> Task:
         agent, session_id = message.to, message.session.session_id
