@@ -69,6 +69,8 @@ def _wrapped(agent: Any) -> Any:
     By type and not by attribute: a mock, for example, has every attribute.
     """
     kind = type(agent)
+    if kind is FunctionType:  # most agents are one
+        return None
     if issubclass(kind, functools.partial):
         return agent.func
     if stable_name_of(kind) == STABLE_NAMES["process"]:

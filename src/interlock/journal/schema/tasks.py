@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from interlock.journal.schema.encoding import Walk
 
 _TASK = RECORDS["task"]
+_TAG = _TASK.tag
 _FIELDS = [
     (field, attribute, getattr(Task("default"), attribute))
     for field, attribute in zip(_TASK.fields, _TASK.attributes, strict=True)
@@ -49,7 +50,7 @@ def encode(walk: Walk, task: Task) -> Any:
                 of[name] = walk.tree(value)
     finally:
         walk.lenient = lenient
-    return {"$": _TASK.tag, "of": of}
+    return {"$": _TAG, "of": of}
 
 
 def restored(of: dict[str, Any]) -> Task:

@@ -7,8 +7,8 @@ import functools
 import inspect
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any, ParamSpec, Self, TypeVar, overload
 
@@ -106,13 +106,18 @@ class LLMLimiter(_LimitedCalls):
     async def _call(self, model: Any, tokens: int, call: partial[Any]) -> Any:
         name, context = self._open_queue(model), _open_context()
         waiter = await self._allowance.take(name, tokens)
-        with self._observed(name, waiter, context):
+        try:
             if _is_async(call):
                 result = await call()
             else:
                 result = await in_own_thread(call, f"call-{name or 'llm'}")
                 if inspect.isawaitable(result):
                     result = await result
+        except BaseException as error:
+            self._obey_retry_after(name, error)
+            raise
+        finally:
+            _log_long_wait(name, waiter, context)
         return self._settle(waiter, name, result)
 
     def _call_sync(self, model: Any, tokens: int, call: partial[Any]) -> Any:
@@ -120,32 +125,21 @@ class LLMLimiter(_LimitedCalls):
         name, context = self._open_queue(model), _open_context()
         check = bool if context is None else context.check_open
         waiter = self._allowance.take_blocking(name, tokens, check)
-        with self._observed(name, waiter, context):
+        try:
             result = call()
             if inspect.isawaitable(result):
                 result = asyncio.run(_await(result))
+        except BaseException as error:
+            self._obey_retry_after(name, error)
+            raise
+        finally:
+            _log_long_wait(name, waiter, context)
         return self._settle(waiter, name, result)
 
     def _open_queue(self, model: Any) -> str:
         name = model if isinstance(model, str) else ""
         self._allowance.open_queue(name, *self._quotas)
         return name
-
-    @contextmanager
-    def _observed(
-        self, model: str, waiter: QuotaWaiter, context: TaskContext | None
-    ) -> Iterator[None]:
-        """Obey the Retry-After of an error, and log a long wait in the task's own log."""
-        try:
-            yield
-        except BaseException as error:
-            self._obey_retry_after(model, error)
-            raise
-        finally:
-            waited = waiter.went - waiter.since
-            if context is not None and waited >= _LOGGED_WAIT:
-                with suppress(InterlockError):  # the attempt may have ended meanwhile
-                    context.log(f"waited {span(waited)} for its turn to call {model or 'a model'}")
 
     def _settle(self, waiter: QuotaWaiter, model: str, result: T) -> T:
         used = tokens_used(result)
@@ -234,6 +228,16 @@ def _per_minute(requests: int | None, tokens: int | None) -> tuple[Quota | None,
         None if requests is None else Quota(requests, 60.0),
         None if tokens is None else Quota(tokens, 60.0),
     )
+
+
+def _log_long_wait(model: str, waiter: QuotaWaiter, context: TaskContext | None) -> None:
+    """Log a long wait in the task's own log, if the call comes from a task."""
+    if context is None:
+        return
+    waited = waiter.went - waiter.since
+    if waited >= _LOGGED_WAIT:
+        with suppress(InterlockError):  # the attempt may have ended meanwhile
+            context.log(f"waited {span(waited)} for its turn to call {model or 'a model'}")
 
 
 def _is_async(fn: Any) -> bool:
