@@ -163,6 +163,7 @@ class TaskTable:
         """Tasks that were submitted and whose outcome was known beforehand."""
         for handle in handles:
             self._handles[handle.task.id] = handle
+            self.ids.submitted((handle.task.id,))
             if self._max_outcomes is not None:
                 self._remember_end(handle.task.id, self._max_outcomes)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -215,5 +216,36 @@ def test_a_handle_delivers_its_result_also_if_its_task_was_forgotten() -> None:
             assert await rt.submit(both, first, 1).result() == 3
             assert [each.result for each in await rt.wait_all([first])] == [2]
             assert await rt.submit(waiting, ["first"]).result() == [2]
+
+    asyncio.run(main())
+
+
+def test_a_resumed_program_finds_the_keys_that_it_submitted_twice(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _remembered(monkeypatch, 4)
+    begun: list[int] = []
+
+    async def count(of: int) -> int:
+        begun.append(of)
+        return of
+
+    async def program(rt: Runtime) -> None:
+        for each in (*range(20), *range(20)):  # some keys are known, others are forgotten
+            assert (await rt.submit(count, each, key=f"k{each}")).result == each
+        for each in range(5):
+            assert (await rt.submit(count, 100 + each)).result == 100 + each
+        assert not rt._shell.tasks.ids._given
+
+    async def main() -> None:
+        copy = tmp_path / "copy.db"
+        async with Runtime(max_outcomes=2, journal=tmp_path / "j.db") as rt:
+            await program(rt)
+            for suffix in ("", "-wal"):  # as a kill at this moment would leave them
+                shutil.copy(f"{tmp_path}/j.db{suffix}", f"{copy}{suffix}")
+        assert len(begun) == 25
+        async with Runtime(max_outcomes=2, journal=copy, resume=True) as rt:
+            await program(rt)
+        assert len(begun) == 25
 
     asyncio.run(main())

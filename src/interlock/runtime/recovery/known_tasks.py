@@ -85,11 +85,7 @@ class KnownTasks:
         self._when_changed = when_changed
         self._asks = asks
         self._brought: set[str] = set()
-        self._keys = {
-            known.submission.key: task_id
-            for task_id, known in self._known.items()
-            if known.submission.key is not None and known.parent is None
-        }
+        self._keys = _by_key(self._known)
 
     def is_free(self, task_id: str) -> bool:
         """Whether only the journal knows a task of this id: the program may submit it."""
@@ -182,6 +178,23 @@ class KnownTasks:
             for task_id, known in self._known.items()
             if known.outcome is None and task_id not in self._brought
         )
+
+
+def _by_key(known: Mapping[str, TaskState]) -> dict[str, str]:
+    """The task that each idempotency key stands for.
+
+    With `max_outcomes` a key that was forgotten can have been submitted again. The first success
+    counts, so that a program that submits the same again finds its tasks in the same order.
+    """
+    found: dict[str, str] = {}
+    for task_id, task in known.items():
+        key = task.submission.key
+        if key is None or task.parent is not None:
+            continue
+        earlier = known[found[key]].outcome if key in found else None
+        if earlier is None or not earlier.succeeded:
+            found[key] = task_id
+    return found
 
 
 def _differences(old: Task, new: Task) -> Iterator[str]:

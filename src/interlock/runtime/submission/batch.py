@@ -75,6 +75,7 @@ class TaskBatch:
         if key is not None:
             earlier = run.tasks.with_key(key) or self._keys.get(key)
             if earlier is not None:
+                run.tasks.ids.submitted((task.id,))  # no task will ever have this id
                 return earlier
         if self._parent is not None:
             again = _again(run, self._parent, task)

@@ -66,6 +66,6 @@ class Generations:
             self._counts.popitem(last=False)
 
     def submitted(self, ids: Iterable[str]) -> None:
-        """The run knows these from now on."""
+        """The run knows these from now on, or no task will have them."""
         if self._given:
             self._given.difference_update(ids)
