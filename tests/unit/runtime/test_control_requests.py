@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -160,3 +161,21 @@ async def test_a_pause_holds_back_what_is_submitted_later(workspace: Path) -> No
         assert world.state("flaky~2") is State.WAITING
         await world.ask("resume")
         assert not world.fold.facts(0.0).paused
+
+
+async def test_a_retry_of_an_earlier_coordinator_that_failed_is_retried_after_it(
+    workspace: Path,
+) -> None:
+    copy = workspace / "copy.db"
+    async with going(journal=workspace / "j.db") as world:
+        names = await world.ask("retry", task="flaky")
+        for each in names.values():
+            await world.rt.handle(each)
+        await world.rt.flush()
+        for suffix in ("", "-wal"):  # as a kill at this moment would leave them
+            shutil.copy(f"{workspace}/j.db{suffix}", f"{copy}{suffix}")
+    async with going(journal=copy, resume=True) as world:
+        world.mended = True
+        names = await world.ask("retry", task="flaky")
+        assert names == {"flaky~2": "flaky~3", "after~2": "after~3", "last~2": "last~3"}
+        assert (await world.rt.handle("last~3")).result == "is mended now"

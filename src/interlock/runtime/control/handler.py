@@ -97,7 +97,12 @@ class RequestHandler:
 
         Returns the new id for each old one.
         """
-        handles = self._rt.retry(_task(request))
+        task_id = _task(request)
+        handles = self._rt.retry(task_id)
+        while handles[task_id].outcome is not None:
+            # A follow-up that an earlier coordinator submitted: it has ended, so it is next.
+            task_id = handles[task_id].task_id
+            handles = self._rt.retry(task_id)
         self._follow_ups += handles.values()
         self._tasks |= {each.task_id: each.task for each in handles.values()}
         return {old: each.task_id for old, each in handles.items()}
