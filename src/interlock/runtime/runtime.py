@@ -443,9 +443,23 @@ class Runtime(Submitting):
         """Change the load above which nothing starts; None: no limit."""
         self._call(self._shell.slots.set_gate, check_gate(gate))
 
-    def set_limit(self, name: str, limit: Rate | Breaker) -> None:
-        """Change a rate or a breaker, or add one. Amounts in use stay in use."""
-        self._call(self._shell.set_limit, name, limit)
+    def set_limit(
+        self,
+        name: str,
+        limit: Rate | Breaker,
+        *,
+        counts: Literal["attempts", "reports"] = "attempts",
+    ) -> None:
+        """Change a rate or a breaker, or add one. Amounts in use stay in use.
+
+        A breaker that counts "reports" does not count failed attempts, only what `report` says.
+        """
+        set_limit = partial(self._shell.set_limit, counts_reports=counts == "reports")
+        self._call(set_limit, name, limit)
+
+    def report(self, breaker: str, failure: str | None) -> None:
+        """Count a failure (in words), or a success (None), of something that uses no breaker."""
+        self._call(self._shell.breakers.report, breaker, failure)
 
     def hold_rate(self, rate: str, duration: Duration) -> None:
         """Close a rate for some time, as a Retry-After header asks for."""

@@ -405,10 +405,10 @@ class Shell:
 
     # -- steering ---------------------------------------------------------------------------
 
-    def set_limit(self, name: str, limit: Rate | Breaker) -> None:
+    def set_limit(self, name: str, limit: Rate | Breaker, *, counts_reports: bool = False) -> None:
         """Change a rate or a breaker, or add one."""
         if isinstance(limit, Breaker):
-            self.breakers.set(name, limit)
+            self.breakers.set(name, limit, counts_reports=counts_reports)
         elif isinstance(limit, Rate):
             self.rates.set(name, limit)
         else:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from interlock import (
+    AgentFailed,
     AgentPool,
     Breaker,
     InvalidOption,
@@ -481,41 +482,88 @@ def test_latency_and_uptime_are_whole_numbers() -> None:
     played(main)
 
 
-def test_a_model_that_is_down_is_not_asked_until_one_probe_has_succeeded() -> None:
+class HttpError(Exception):
+    def __init__(self, status_code: int) -> None:
+        self.status_code = status_code
+        super().__init__(f"HTTP {status_code}")
+
+
+class RateLimitError(Exception):
+    """As model libraries name it."""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("no such file"), OSError("line busy"), HttpError(400), AgentFailed("no")],
+)
+def test_errors_of_agents_open_no_breaker_and_refuse_no_task_of_their_batch(
+    error: Exception,
+) -> None:
     async def main() -> None:
-        cast = Cast(a=_fails)
-        async with pool_of(cast, breaker=Breaker(failures=3, cool_down=30)) as pool:
-            await pool.spawn_agents(agents(*"abcd", model="m"))
-            await pool.spawn_agents(agents("z", model="other"))
-            for _ in range(3):
-                await pool.run_parallel_tasks(tasks("a"))
-            found = await pool.run_parallel_tasks(tasks("b", "z", "c"))
-            assert of(found, "status") == ["error", "success", "error"]
-            assert found[0]["error"] == (
-                "the breaker of model 'm' is open: 3 failures in a row, the last one: "
-                "OSError: line busy"
-            )
-            assert asyncio.get_running_loop().time() == 0
-            assert "b" not in cast.prompts
-            spawning = asyncio.create_task(pool.spawn_agents(agents("e", model="m")))
+        cast = Cast(**dict.fromkeys("abcd", raising(error)))
+        async with pool_of(cast, max_concurrent=2) as pool:
+            await pool.spawn_agents(agents(*"abcdefgh", model="m"))
+            found = await pool.run_parallel_tasks(tasks(*"abcdefgh"))
+            assert of(found, "status") == ["error"] * 4 + ["success"] * 4
+            assert set(cast.prompts) == {*"abcdefgh"}
+            assert await pool.spawn_agents(agents("z", model="m")) == {"z": "running"}
+            assert asyncio.get_running_loop().time() == 2  # it did not wait for a cool-down
+
+    played(main)
+
+
+def test_timeouts_open_no_breaker() -> None:
+    async def main() -> None:
+        cast = Cast(**dict.fromkeys("abcd", resting(100)))
+        async with pool_of(cast) as pool:
+            await pool.spawn_agents(agents(*"abcde", model="m"))
+            found = await pool.run_parallel_tasks(tasks(*"abcd"), timeout=5)
+            assert of(found, "status") == ["timeout"] * 4
+            assert await pool.spawn_agents(agents("z", model="m")) == {"z": "running"}
+            assert of(await pool.run_parallel_tasks(tasks("e")), "status") == ["success"]
+            assert asyncio.get_running_loop().time() == 5
+
+    played(main)
+
+
+def _caused(error: Exception) -> Exception:
+    wrapped = RuntimeError("the call failed")
+    wrapped.__cause__ = error
+    return wrapped
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionResetError("gone"),
+        HttpError(429),
+        HttpError(503),
+        RateLimitError("slow down"),
+        AgentFailed("busy", retry_after=5),
+        AgentFailed("busy", rate="openai", retryable=False),
+        _caused(ConnectionRefusedError("gone")),
+        ExceptionGroup("both", [ValueError("x"), ConnectionError("gone")]),
+    ],
+)
+def test_an_outage_stops_spawning_and_refuses_nothing_that_a_batch_has_accepted(
+    error: Exception,
+) -> None:
+    async def main() -> None:
+        cast = Cast(**dict.fromkeys("abc", raising(error)))
+        rule = Breaker(failures=3, cool_down=30)
+        async with pool_of(cast, max_concurrent=3, breaker=rule) as pool:
+            await pool.spawn_agents(agents(*"abcdef", model="m"))
+            found = await pool.run_parallel_tasks(tasks(*"abcdef"))
+            assert of(found, "status") == ["error"] * 3 + ["success"] * 3
+            spawning = asyncio.create_task(pool.spawn_agents(agents("y", "z", model="m")))
+            other = await pool.spawn_agents(agents("o", model="other"))
+            assert other == {"o": "running"}
             await asyncio.sleep(29)
-            assert pool.get_pool_status()["agents"]["e"]["status"] == "pending"
-            spawning.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await spawning
-
-            await asyncio.sleep(2)  # half-open
-            cast.does = {"a": raising(OSError("still down"))}
-            found = await pool.run_parallel_tasks(tasks(*"abcd"))
-            assert set(cast.prompts) == {"a", "z"}  # the probe, and nobody else
-            assert of(found, "status") == ["error"] * 4
-            assert "the breaker of model 'm' is open" in found[3]["error"]
-
-            await asyncio.sleep(31)
-            cast.does = dict.fromkeys("abcd", resting(1))
-            found = await pool.run_parallel_tasks(tasks(*"bcda"))
-            assert of(found, "status") == ["success"] * 4
-            assert cast.most == 3  # after the probe all others at once
+            assert pool.get_pool_status()["agents"]["z"]["status"] == "pending"
+            assert "3 failures in a row" in str(pool.runtime.why("spawn z"))
+            assert of(await pool.run_parallel_tasks(tasks("d")), "status") == ["success"]
+            assert await spawning == {"y": "running", "z": "running"}
+            assert asyncio.get_running_loop().time() == pytest.approx(31, abs=1)
 
     played(main)
 

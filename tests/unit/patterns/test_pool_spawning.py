@@ -333,7 +333,7 @@ def test_a_configuration_that_cannot_be_is_refused_at_once(wrong: Any) -> None:
 def test_the_breaker_of_a_model_stops_spawning_and_lets_exactly_one_probe_through() -> None:
     async def main() -> None:
         factory = Factory()
-        factory.bad["a"] = OSError("down")
+        factory.bad["a"] = ConnectionError("down")
         pool = pool_of(factory, breaker=Breaker(failures=3, cool_down=30))
         loop = asyncio.get_running_loop()
         async with pool:
@@ -353,5 +353,19 @@ def test_the_breaker_of_a_model_stops_spawning_and_lets_exactly_one_probe_throug
             assert [status[each]["status"] for each in "bcde"] == ["spawning", *["pending"] * 3]
             assert await batch == dict.fromkeys("bcde", "running")
             assert sorted(factory.began[5:]) == ["c", "d", "e"]
+
+    played(main)
+
+
+def test_a_factory_that_makes_errors_opens_no_breaker() -> None:
+    async def main() -> None:
+        factory = Factory()
+        factory.bad["a"] = ValueError("no such prompt")
+        async with pool_of(factory, breaker=Breaker(failures=3, cool_down=30)) as pool:
+            for _ in range(4):
+                assert (await pool.spawn_agents(agents("a", model="m")))["a"].startswith("error")
+            began = asyncio.get_running_loop().time()
+            assert await pool.spawn_agents(agents("b", model="m")) == {"b": "running"}
+            assert asyncio.get_running_loop().time() - began < 30
 
     played(main)

@@ -23,7 +23,7 @@ from interlock import (
 from interlock.patterns.roundtable.prompt import DiscussionTurn, prompt_for
 from interlock.testing.virtual_run import simulate
 from tests.unit.patterns.groups import played
-from tests.unit.patterns.pools import Cast, agents, of, pool_of, resting, stuck, tasks
+from tests.unit.patterns.pools import Cast, agents, of, pool_of, raising, resting, stuck, tasks
 
 
 def _round(ctx: TaskContext) -> int:
@@ -362,13 +362,17 @@ def test_whoever_stops_waiting_for_a_discussion_ends_it() -> None:
     played(main)
 
 
-def test_a_model_that_is_down_is_an_error_in_the_round() -> None:
+@pytest.mark.parametrize("first", [_fails, resting(1000), raising(ConnectionError("gone"))])
+def test_what_happens_in_one_round_does_not_end_the_next_ones(first: Any) -> None:
     async def main() -> None:
-        cast = Cast(**dict.fromkeys("abcd", by_round(r1=_fails)))
+        cast = Cast(**dict.fromkeys("abcd", by_round(r1=first)))
         async with pool_of(cast, breaker=Breaker(failures=3, cool_down=30)) as pool:
             await pool.spawn_agents(agents(*"abcd", model="m"))
-            found = await Roundtable(None, pool).discuss("x", [*"abcd"], rounds=2)
-            assert "the breaker of model 'm' is open" in found[1]["responses"]["d"]
+            table = Roundtable(None, pool)
+            found = await table.discuss("x", [*"abcd"], rounds=3, timeout_per_round=20)
+            assert all(each.startswith("[") for each in found[0]["responses"].values())
+            for later in found[1:]:
+                assert not any(each.startswith("[") for each in later["responses"].values())
 
     played(main)
 

@@ -309,3 +309,30 @@ def test_a_name_has_one_limit() -> None:
         Runtime(limits={NAME: 3})  # type: ignore[dict-item]
     with pytest.raises(InvalidOption, match="1 or more"):
         Breaker(failures=0)
+
+
+def test_a_breaker_that_counts_reports_opens_by_them_and_closes_by_an_attempt() -> None:
+    service = Service()
+
+    async def main(rt: Runtime) -> None:
+        rt.set_limit(NAME, Breaker(failures=2, cool_down=30), counts="reports")
+        for each in submit(rt, service, 4):
+            assert not (await each).succeeded
+        assert asyncio.get_running_loop().time() == 1  # their failures did not open it
+        rt.report(NAME, "503")
+        rt.report(NAME, None)
+        rt.report(NAME, "503")
+        assert (await rt.submit(Task("still", service.call, uses=NAME))).attempts == 1
+        rt.report(NAME, "503 again")
+        service.up = True
+        late = rt.submit(Task("late", service.call, uses=NAME))
+        await asyncio.sleep(29)
+        assert "503 again" in str(late.why())
+        assert (await late).succeeded
+        assert asyncio.get_running_loop().time() == 33
+        assert (await rt.submit(Task("after", service.call, uses=NAME))).succeeded
+        assert asyncio.get_running_loop().time() == 34
+        with pytest.raises(InvalidOption, match="no breaker 'other'"):
+            rt.report("other", "503")
+
+    play(main)

@@ -23,7 +23,7 @@ from interlock.model.outcome import Outcome
 from interlock.model.stable_names import stable_name
 from interlock.model.task import Task
 from interlock.patterns.pool.engine_config import AgentFactory, AgentMaker, EngineConfig
-from interlock.patterns.pool.model_breakers import ModelBreakers, breaker_of
+from interlock.patterns.pool.model_breakers import ModelBreakers, breaker_of, model_of
 from interlock.patterns.pool.pooled_agent import AgentMessage, PooledAgent
 from interlock.runtime.context import TaskContext
 from interlock.runtime.handle import Handle
@@ -70,7 +70,11 @@ class AgentEngine:
         self._process = f"{self.ports.chance.getrandbits(64):x}"
         options |= {
             "max_parallel": slots_of(max_concurrent, "max_concurrent"),
-            "limits": {breaker_of(model): rule for model in self.maker.config.models},
+            "limits": {
+                name(model): rule
+                for model in self.maker.config.models
+                for name in (model_of, breaker_of)
+            },
             # Messages of one session are answered in the order in which they were sent.
             "order": "first_come",
             "on_changed": "rerun",
@@ -128,9 +132,13 @@ class AgentEngine:
             agent.spawn_id,
             self.maker.making(agent.entry, agent.made),
             kwargs={"process": self._process},
-            uses=self._breakers.claims_of(runtime, agent),
+            uses=self._breakers.used_by_spawning(runtime, agent),
             labels={"agent": agent.agent_id},
         )
+
+    def spawned(self, runtime: Runtime, agent: PooledAgent, outcome: Outcome[Any]) -> None:
+        """Report to the breaker of its model how the making of an agent has ended."""
+        self._breakers.settled(runtime, agent, outcome)
 
     # -- messages ---------------------------------------------------------------------------
 
@@ -150,15 +158,13 @@ class AgentEngine:
         tasks = [self._task_of(runtime, each) for each in messages]
         handles = runtime.submit_all(tasks, fail_fast=fail_fast)
         for message, handle in zip(messages, handles, strict=True):
-            self._breakers.submitted(message.to, handle)
             handle.when_settled(partial(self._settled, message, handle, on_answer))
         try:
-            return [self._breakers.as_answered(await handle) for handle in handles]
+            return [await handle for handle in handles]
         except BaseException:
             with contextlib.suppress(InterlockError):  # the run may have ended
                 for handle in handles:
                     handle.cancel("its caller no longer waits for it")
-                    self._breakers.forget(handle.task_id)
             await shielded_to_completion(self._stopped(runtime, handles))
             raise
 
@@ -196,7 +202,10 @@ class AgentEngine:
             agent.answer,
             prompt=message.prompt,
             kwargs=message.kwargs,
-            claims=(claim_on(session_id), *map(uses, self._breakers.claims_of(runtime, agent))),
+            claims=(
+                claim_on(session_id),
+                *map(uses, self._breakers.used_by_messages(runtime, agent)),
+            ),
             timeout=message.timeout,
             deadline=message.deadline,
             labels=labels,
@@ -229,8 +238,9 @@ class AgentEngine:
         on_answer: OnAnswer | None,
         error: BaseException | None,
     ) -> None:
-        self._breakers.settled(handle)
         if handle.outcome is not None:
+            with contextlib.suppress(NotRunning):
+                self._breakers.settled(self.runtime, message.to, handle.outcome)
             message.to.settled(handle.outcome)
             if on_answer is not None:
                 on_answer(message, handle.outcome)

@@ -18,7 +18,8 @@ class EngineUser:
     """Can be used as it is, from the first call until `shutdown()`; `async with` shuts it down.
 
     `journal`, `resume`, `workspace` and `grace` are those of Runtime. Every model has a `breaker`:
-    after several failures in a row the model is not asked for a while.
+    after several failures in a row that mean an outage, no agent of the model is spawned for a
+    while.
     """
 
     def __init__(

@@ -65,6 +65,8 @@ class AgentPool(EngineUser):
             outcomes = (await runtime.run(tasks, fail_fast=True)).outcomes
         except FatalError as error:
             outcomes = error.outcomes
+        for agent, outcome in zip(batch.values(), outcomes, strict=True):
+            self.engine.spawned(runtime, agent, outcome)
         if not all(each.succeeded for each in outcomes):
             return dict(zip(batch, map(spawn_failure, outcomes), strict=True))
         for agent in batch.values():

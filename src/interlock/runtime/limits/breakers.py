@@ -15,6 +15,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
+from interlock.errors import InvalidOption
 from interlock.kernel import instructions as do
 from interlock.kernel import stimuli as s
 from interlock.model.claim import Claim
@@ -42,7 +43,13 @@ class _Breaker:
         """
         self.told: OpenBreaker | None = None
         """None: it is closed."""
+        self.counts_reports = False
+        """Whether failures are counted only by `report`. An attempt that succeeds closes it."""
         self.timer: asyncio.TimerHandle | None = None
+
+
+def _is_open(breaker: _Breaker) -> bool:
+    return breaker.told is not None and breaker.told.until is not None
 
 
 class Breakers:
@@ -65,7 +72,7 @@ class Breakers:
     def __bool__(self) -> bool:
         return bool(self._all)
 
-    def set(self, name: str, rule: Breaker) -> None:
+    def set(self, name: str, rule: Breaker, *, counts_reports: bool = False) -> None:
         """Change a breaker, or add one."""
         known = self._all.get(name)
         if known is None:
@@ -74,6 +81,15 @@ class Breakers:
             self._all[name] = _Breaker(rule)
         else:
             known.rule = rule
+        self._all[name].counts_reports = counts_reports
+
+    def report(self, name: str, failure: str | None) -> None:
+        """Count a failure, or a success if it is None, of something that does not use it."""
+        breaker = self._all.get(name)
+        if breaker is None:
+            raise InvalidOption(f"there is no breaker {name!r}; add it with set_limit()")
+        if not _is_open(breaker):
+            self._count_one(name, breaker, failure is None, failure or "")
 
     # -- endings of attempts ----------------------------------------------------------------
 
@@ -120,21 +136,27 @@ class Breakers:
         """An attempt that holds breakers has ended; None: it says nothing about the resource."""
         for name, grant in self._through.pop(token, {}).items():
             breaker = self._all[name]
-            told = breaker.told
             # Attempts that started before the last change of state, and those that end while
             # the breaker is open, say nothing new about the resource.
-            if grant <= breaker.fence or (told is not None and told.until is not None):
+            if grant <= breaker.fence or _is_open(breaker):
                 continue
-            if succeeded:
-                breaker.failures = 0
-                if told is not None:
-                    self._close(name, breaker)
-                continue
-            if succeeded is False:
-                breaker.failures += 1
-                breaker.last = text
-            if told is not None or breaker.failures >= breaker.rule.failures:
-                self._open(name, breaker, self._driver.now() + breaker.rule.cool_down)
+            if breaker.counts_reports and not succeeded:
+                # What the failure means is reported. A probe that did not succeed is over.
+                self._count_one(name, breaker, None, text)
+            else:
+                self._count_one(name, breaker, succeeded, text)
+
+    def _count_one(self, name: str, breaker: _Breaker, succeeded: bool | None, text: str) -> None:
+        if succeeded:
+            breaker.failures = 0
+            if breaker.told is not None:
+                self._close(name, breaker)
+            return
+        if succeeded is False:
+            breaker.failures += 1
+            breaker.last = text
+        if breaker.told is not None or breaker.failures >= breaker.rule.failures:
+            self._open(name, breaker, self._driver.now() + breaker.rule.cool_down)
 
     # -- changes of state -------------------------------------------------------------------
 

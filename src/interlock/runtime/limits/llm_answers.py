@@ -24,6 +24,14 @@ def retry_after(answer: Any) -> float:
     return 0.0
 
 
+def http_status(error: Any) -> Any:
+    """Return the HTTP status of an error or of the response that it carries; None for none."""
+    with suppress(Exception):
+        status = _status(error)
+        return _status(_attribute(error, "response")) if status is None else status
+    return None
+
+
 def tokens_used(answer: Any) -> int | None:
     """Return the tokens that an answer reports (`usage.total_tokens`, or input plus output)."""
     with suppress(Exception):
