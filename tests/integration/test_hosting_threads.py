@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import threading
 
 import pytest
@@ -188,3 +190,36 @@ def test_a_thread_that_leaves_a_run_that_is_over_does_not_end_the_next_one() -> 
     assert host.runtime is second
     assert second.submit(abs, -1).result().wait() == 1
     host.leave_from_thread(second)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_child_does_not_wait_for_a_lock_that_a_thread_of_its_parent_held() -> None:
+    host = RuntimeHost(lambda: Runtime(2))
+    locked, forked = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with host._runs._lock:
+            locked.set()
+            forked.wait()
+
+    async def keep() -> None:
+        await host.keep()
+        await host.shutdown(1.0)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    locked.wait()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            signal.alarm(20)
+            asyncio.run(keep())
+            code = 0
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    forked.set()
+    holder.join()
+    assert status == 0

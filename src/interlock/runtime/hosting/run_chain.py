@@ -188,6 +188,8 @@ class RunChain:
 
     def check_loop(self) -> None:
         """Raise UsageError if the object is in use elsewhere than on this event loop."""
+        if self.is_forked():
+            self._after_fork()  # a thread of the parent may have held the lock
         with self._lock:
             self._check_kind(asyncio.get_running_loop())
 
