@@ -118,6 +118,7 @@ MESSAGES = {
         ({"do": "cancel", "tasks": "held"}, InvalidOption, "which tasks"),
         ({"do": "cancel", "tasks": ["held", 5]}, InvalidOption, "which tasks"),
         ({"do": "cancel", "tasks": ["held", "nobody"]}, UnknownTask, "nobody"),
+        ({"do": "cancel", "task": "fine"}, InvalidOption, "list of task ids in `tasks`"),
         ({"do": "pause", "task": 5}, InvalidOption, "which task"),
         ({"do": "resume", "task": "nobody"}, UsageError, "nobody"),
         ({"do": "prioritize", "task": "held"}, InvalidOption, "which priority"),

@@ -84,6 +84,8 @@ class RequestHandler:
 
     def _cancel(self, request: Mapping[str, Any]) -> list[str]:
         """Cancel the tasks named, or all that have not ended; the ids of those it cancelled."""
+        if "task" in request:  # as other requests have it: without `tasks` it would mean all
+            raise InvalidOption("a cancel has a list of task ids in `tasks`, not one in `task`")
         named = request.get("tasks")
         if named is None:
             named = [each.id for each in self._fold.all_tasks() if not each.state.is_end]
