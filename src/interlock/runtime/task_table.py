@@ -82,6 +82,8 @@ class TaskTable:
         self.ids = Generations(self._is_submitted, most)
         """Gives out ids that no task has."""
         self._groups = 0
+        self._limits: dict[str, int] = {}
+        """How many groups of each name have had a limit."""
         self.has_forgotten_ids = False
         """Whether an id may have been used that is not known here any more."""
 
@@ -222,3 +224,8 @@ class TaskTable:
         """A name that no group has."""
         self._groups += 1
         return f"group-{self._groups}"
+
+    def fresh_limit(self, name: str) -> str:
+        """A name for the limit of a group that no limit of an earlier group has."""
+        self._limits[name] = count = self._limits.get(name, 0) + 1
+        return name if count == 1 else f"{name}~{count}"

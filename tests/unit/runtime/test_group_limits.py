@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock import InvalidOption, Runtime, Task, TaskContext
+from interlock import InvalidOption, Retry, Runtime, Task, TaskContext, UnknownDependency
 from interlock.testing.simulated_ports import simulated_ports
 from tests.unit.execution.worlds import story
 
@@ -81,3 +81,39 @@ async def test_a_group_without_a_name_is_resumed_in_any_order_and_with_any_limit
         assert (await rt.run(tasks("b"), max_parallel=most)).all_succeeded
         assert (await rt.run(tasks("a"), max_parallel=most)).all_succeeded
     assert len(begun) == 6
+
+
+@story
+async def test_a_name_can_be_used_again_and_each_group_has_a_limit_of_its_own() -> None:
+    first, second = Crowd(), Crowd()
+    async with Runtime(8, ports=simulated_ports()) as rt:
+        handles = rt.submit_all([Task(f"a{n}", first) for n in range(6)], max_parallel=2, name="n")
+        await rt.run([Task(f"b{n}", second) for n in range(6)], max_parallel=3, name="n")
+        for each in handles:
+            await each
+    assert (first.most, second.most) == (2, 3)
+
+
+@story
+async def test_what_was_rejected_with_a_name_can_be_submitted_again_with_it() -> None:
+    crowd = Crowd()
+    async with Runtime(8, ports=simulated_ports()) as rt:
+        tasks = [Task(f"a{n}", crowd) for n in range(3)]
+        with pytest.raises(UnknownDependency):
+            await rt.run([*tasks, Task("b", crowd, after=["nothing"])], max_parallel=1, name="n")
+        assert (await rt.run(tasks, max_parallel=1, name="n")).all_succeeded
+    assert crowd.most == 1
+
+
+@story
+async def test_a_parent_that_is_tried_again_limits_its_children_again() -> None:
+    async def parent(ctx: TaskContext) -> bool:
+        children = [Task(f"c{n}", Crowd()) for n in range(3)]
+        result = await ctx.run(children, max_parallel=1, name="children")
+        if ctx.attempt == 1:
+            raise OSError("not yet")
+        return result.all_succeeded
+
+    async with Runtime(8, ports=simulated_ports()) as rt:
+        outcome = await rt.submit(parent, retry=Retry(2, backoff=0))
+        assert outcome.result is True, outcome.error

@@ -192,9 +192,9 @@ class Submitting:
 
         They may come after each other in any order. With `fail_fast` the first one that does not
         succeed cancels the others. At most `max_parallel` of them run at once; `why` calls that
-        limit `slots of NAME`. With `on_conflict="refuse"`, ResourceConflictError is raised if a
-        claim conflicts with that of an unfinished task, of an attempt that is alive, or of another
-        one of these.
+        limit `slots of NAME` (`slots of NAME~2` when the name is used again). With
+        `on_conflict="refuse"`, ResourceConflictError is raised if a claim conflicts with that of an
+        unfinished task, of an attempt that is alive, or of another one of these.
         """
         run, parent = self._submits_to()
         needs_group = fail_fast or (max_parallel is not None and name is None)
@@ -325,7 +325,7 @@ def _submit(
             [each for each in run.holders() if each[0] not in own],
             fold_case=run.preparation.fold_case,
         )
-    limited = _limited(run, tasks, terms)
+    limited = _limited(run, tasks, terms, group)
     return run.submit(limited, context, parent, group, fail_fast, deadline)
 
 
@@ -339,7 +339,7 @@ def _with_ancestors(run: SubmitRun, parent: Parent | None) -> set[str]:
     return found
 
 
-def _limited(run: SubmitRun, tasks: list[Task], terms: _Terms) -> list[Task]:
+def _limited(run: SubmitRun, tasks: list[Task], terms: _Terms, group: str) -> list[Task]:
     """The tasks, with a claim on a counted resource that only they share."""
     most = terms.max_parallel
     if most is None:
@@ -348,7 +348,10 @@ def _limited(run: SubmitRun, tasks: list[Task], terms: _Terms) -> list[Task]:
         raise InvalidOption(f"max_parallel is {most!r}; it must be a whole number, 1 or more")
     if most >= len(tasks):
         return tasks
-    resource = f"slots of {terms.name}"
+    # Groups have names that no other has; a name that was given may have been used before, as by
+    # an earlier attempt of a parent.
+    name = terms.name if terms.name == group else run.tasks.fresh_limit(terms.name)
+    resource = f"slots of {name}"
     run.take_in(s.Define(resource, most))
     slot = uses(resource)
     return [task.claiming(slot) for task in tasks]
