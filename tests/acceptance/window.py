@@ -20,9 +20,10 @@ from tests.acceptance.command_line import PATIENCE, PROGRAM, Folder, environment
 from tests.integration.terminal import Picture
 
 # Without it Ctrl-C would be a character like any other, and closing the window would say nothing.
+# SIGHUP is reset: under `nohup make test` it would be ignored, and a closed window unnoticed.
 _IN_THIS_TERMINAL = (
-    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0);"
-    "os.execv(sys.argv[1], sys.argv[1:])"
+    "import fcntl, os, signal, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0);"
+    "signal.signal(signal.SIGHUP, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
 )
 _SHOWN = "\x1b[?2026l"
 
