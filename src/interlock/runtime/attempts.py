@@ -97,6 +97,7 @@ class Attempts:
         """By token."""
         self.backends: Mapping[BackendKind, Backend] = {}
         self.workspaces: Workspaces = SharedWorkspaces(run.workspace.root)
+        self._fixed = self.workspaces.caps.fixed
         self._steps = WorkspaceSteps(run.loop)
         self._called_off: set[int] = set()
         """Tokens of attempts that were told to stop before their start was in the journal."""
@@ -112,6 +113,7 @@ class Attempts:
     def open(self, backends: Mapping[BackendKind, Backend], workspaces: Workspaces) -> None:
         """From now on attempts run in these backends and work in these workspaces."""
         self.backends, self.workspaces = backends, workspaces
+        self._fixed = workspaces.caps.fixed
 
     # -- looking ----------------------------------------------------------------------------
 
@@ -157,6 +159,9 @@ class Attempts:
         handle = self._run.tasks.named(start.task_id)
         context = TaskContext(self._run, handle, start.attempt, token)
         self.alive[token] = context
+        if self._fixed is not None:  # most attempts come here
+            self._launch(context, self._fixed)
+            return
         request = WorkspaceRequest(
             self._run.run_id, start.task_id, start.attempt, token, handle.task.claims
         )
@@ -165,7 +170,7 @@ class Attempts:
         except Exception as error:  # noqa: BLE001 - whatever it is, it is this attempt's failure
             self._prepared(context, None, error)
             return
-        if isinstance(workspace, PreparedWorkspace):  # no asyncio task: most attempts come here
+        if isinstance(workspace, PreparedWorkspace):  # it needs no asyncio task
             self._launch(context, workspace)
         else:
             self._take_step(context, workspace, partial(self._prepared, context))
@@ -186,7 +191,9 @@ class Attempts:
     def _launch(self, context: TaskContext, workspace: PreparedWorkspace) -> None:
         """Hand an attempt to its backend."""
         state = context._state
-        state.workspace, state.folder = workspace, workspace.folder
+        state.folder = workspace.folder
+        if workspace is not self._fixed:
+            state.workspace = workspace
         spec = context._handle._call_spec
         assert spec is not None, "a task that is only remembered cannot start"
         try:

@@ -7,7 +7,7 @@ costs no asyncio task, so that a workspace that needs no work (`shared`) costs n
 
 What the runtime promises:
 
-- `prepare` is called once per attempt, after its start is in the journal.
+- `prepare` is called once per attempt, after its start is in the journal (not if `caps.fixed`).
 - For every `PreparedWorkspace` there is exactly one `release`, whatever happens in between: also
   if the attempt is stopped before its agent starts, and also if the run is broken off.
 - `audit` is called once, between the agent's exit and `release`, if `caps.audits` and the agent
@@ -44,6 +44,9 @@ class WorkspaceCaps(NamedTuple):
 
     audits: bool
     """It can tell what an attempt has changed. An attempt then ends when its audit has ended."""
+    fixed: PreparedWorkspace | None = None
+    """The one workspace that all attempts have, if nothing is ever prepared, audited or released.
+    The runtime then asks for none of it: on the way of every task that costs more than it seems."""
 
 
 class WorkspaceRequest(NamedTuple):

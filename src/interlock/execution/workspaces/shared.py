@@ -20,10 +20,9 @@ from interlock.execution.workspaces.port import (
 class SharedWorkspaces:
     """Answers every step at once, with the same folder."""
 
-    caps = WorkspaceCaps(audits=False)
-
     def __init__(self, folder: Path) -> None:
         self._workspace = PreparedWorkspace(folder)
+        self.caps = WorkspaceCaps(audits=False, fixed=self._workspace)
 
     def prepare(self, _request: WorkspaceRequest) -> PreparedWorkspace:
         """The project folder."""
