@@ -31,13 +31,14 @@ ON CONFLICT (run, task_id) DO UPDATE SET
     settled = coalesce(excluded.settled, settled),
     started_at = coalesce(excluded.started_at, started_at)"""
 
-# The first success stands, as everywhere.
+# The first success stands, as everywhere. Parameters are not numbered (`?1`): early Python 3.12
+# takes those for named ones, and warns.
 ADD_KEY = """
 INSERT INTO keys (key, run, task_id, fingerprint, at, data, file, checksum)
-SELECT tasks.key, runs.id, tasks.task_id, tasks.fingerprint, ?1, ?2, ?3,
-    checksum(?2, ?3, tasks.key, runs.id, tasks.task_id, tasks.fingerprint, ?1)
-FROM tasks JOIN runs ON runs.no = tasks.run
-WHERE tasks.run = ?4 AND tasks.task_id = ?5 AND tasks.key IS NOT NULL
+SELECT tasks.key, runs.id, tasks.task_id, tasks.fingerprint, won.at, won.data, won.file,
+    checksum(won.data, won.file, tasks.key, runs.id, tasks.task_id, tasks.fingerprint, won.at)
+FROM (SELECT ? AS at, ? AS data, ? AS file) AS won, tasks JOIN runs ON runs.no = tasks.run
+WHERE tasks.run = ? AND tasks.task_id = ? AND tasks.key IS NOT NULL
 ON CONFLICT (key) DO NOTHING"""
 
 # Two samples become one: means and squared deviations are added as Chan, Golub and LeVeque do.
